@@ -13,6 +13,7 @@ import { growth } from "./growth/growth.ts";
 import { optionsOf } from "./options.ts";
 import { evaluation } from "./parts/evaluation.ts";
 import { fairness } from "./parts/fairness.ts";
+import { foresight } from "./parts/foresight.ts";
 import { load } from "./parts/load.ts";
 import { memory } from "./parts/memory.ts";
 import { nodeGuardPart } from "./parts/node-guard.ts";
@@ -41,6 +42,7 @@ const PARTS: Readonly<Record<string, (servers: Servers) => Promise<Result>>> = {
   scheduling,
   growth,
   fairness,
+  foresight,
 };
 
 /** `--cluster`: what only a real control plane can show. */

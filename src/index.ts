@@ -85,7 +85,7 @@ export { checkObject } from "./core/policy/check.ts";
 export type { CelRule, Column, Kind, KindVersion, Prepared } from "./core/policy/kind.ts";
 export { policyCheck } from "./core/policy/policy-check.ts";
 export type { Problem } from "./core/policy/problem.ts";
-export { PROVENANCE, provenanceOf } from "./core/provenance/origin.ts";
+export { PROVENANCE, provenanceOf } from "./core/provenance/annotation.ts";
 export type { Deadline, Source } from "./core/view/source.ts";
 export { Store } from "./core/view/store.ts";
 export type { Change, Index, View } from "./core/view/view.ts";

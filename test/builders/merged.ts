@@ -2,12 +2,19 @@ import { Draft } from "../../src/core/evaluate/draft.ts";
 import type { Finding, ModuleFinding } from "../../src/core/evaluate/finding.ts";
 import { type PatchOperation, patchOf } from "../../src/core/evaluate/patch.ts";
 import { isObject, type Json, type JsonObject } from "../../src/core/json.ts";
+import { BUILT_IN_WORKLOADS } from "../../src/core/kubernetes/workloads.ts";
 import type { Path } from "../../src/core/path.ts";
 import { writeProvenance } from "../../src/core/provenance/provenance.ts";
+import type { View } from "../../src/core/view/view.ts";
 import { type Limits, NO_LIMITS } from "../../src/modules/placement/criteria/criterion.ts";
+import { mergedObject, type PlacementRequest } from "../../src/modules/placement/merge/context.ts";
 import { merge } from "../../src/modules/placement/merge/merge.ts";
-import { mergedObject, type PlacementRequest } from "../../src/modules/placement/merge/target.ts";
 import { WorkBudget } from "../../src/modules/placement/merge/work-budget.ts";
+import {
+  carryInjections,
+  keepStoredLists,
+  type StalePart,
+} from "../../src/modules/placement/update/injections.ts";
 import { again } from "./json.ts";
 import { pod } from "./pod.ts";
 import { type Fields, wants } from "./wants.ts";
@@ -35,8 +42,6 @@ export interface Merging {
   readonly spec?: Path;
   /** What may be done for the object. @default as much as for any */
   readonly budget?: WorkBudget;
-  /** Done to the draft before anything is merged. */
-  readonly first?: (draft: Draft) => void;
 }
 
 export interface Merged {
@@ -51,14 +56,17 @@ export interface Merged {
 export function merged(
   object: JsonObject,
   requests: readonly PlacementRequest[],
-  { old, limits = NO_LIMITS, spec = ["spec"], budget = new WorkBudget(), first }: Merging = {},
+  { old, limits = NO_LIMITS, spec = ["spec"], budget = new WorkBudget() }: Merging = {},
 ): Merged {
   const draft = new Draft(again(object), old === undefined ? undefined : again(old));
   draft.author = "placement";
-  first?.(draft);
   const reported: Finding[] = [];
   const target = { ...mergedObject(draft, spec, spec.length === 1), limits, budget };
   for (const one of requests) merge(target, one, reported);
+  return written(draft, spec, reported);
+}
+
+function written(draft: Draft, spec: Path, reported: readonly Finding[]): Merged {
   const edits = draft.edits.flatMap(({ finding }) => (finding === undefined ? [] : [finding]));
   const findings: ModuleFinding[] = [...edits, ...reported.map((one) => ({ module: "placement", ...one }))];
   writeProvenance(draft, findings, draft.old);
@@ -69,6 +77,40 @@ export function merged(
     findings,
     patch: patchOf(draft),
   };
+}
+
+export interface Carrying {
+  readonly limits?: Limits;
+  /** A template's. @default that of a pod */
+  readonly spec?: Path;
+  /** @default all injections stay */
+  readonly stalePart?: StalePart;
+  /** What policies want now. */
+  readonly wanting?: readonly PlacementRequest[];
+}
+
+const NO_VIEW = { get: () => undefined } as unknown as View;
+const TEMPLATE = BUILT_IN_WORKLOADS.find(({ kind }) => kind === "Deployment");
+
+/** An object after an UPDATE that carried the injections of the stored one over, took stale ones out and merged requests. */
+export function carried(
+  object: JsonObject,
+  stored: JsonObject,
+  { limits = NO_LIMITS, spec = ["spec"], stalePart, wanting = [] }: Carrying = {},
+): Merged {
+  if (TEMPLATE === undefined) throw new Error("Deployments are a known kind");
+  const old = again(stored);
+  const draft = new Draft(again(object), old);
+  draft.author = "placement";
+  const placement = { draft, spec, workload: TEMPLATE, labels: undefined };
+  const reported: Finding[] = [];
+  const carrying = { placement, view: NO_VIEW, old, steps: undefined };
+  const { removed } = carryInjections(carrying, reported, stalePart, limits);
+  const budget = new WorkBudget();
+  const target = { ...mergedObject(draft, spec, spec.length === 1, removed), limits, budget };
+  for (const one of wanting) merge(target, one, reported);
+  keepStoredLists(placement, old, 0, "meaning");
+  return written(draft, spec, reported);
 }
 
 /** The same for a bare spec. */

@@ -2,7 +2,7 @@ import type { Draft } from "../../src/core/evaluate/draft.ts";
 import type { Finding, ModuleFinding, PolicyRef } from "../../src/core/evaluate/finding.ts";
 import { type Json, type JsonObject, stringAt } from "../../src/core/json.ts";
 import type { Path } from "../../src/core/path.ts";
-import { PROVENANCE } from "../../src/core/provenance/origin.ts";
+import { PROVENANCE } from "../../src/core/provenance/annotation.ts";
 
 export const ETCD: PolicyRef = { kind: "ClusterPodSchedulingPolicy", name: "etcd", uid: "u1", generation: 3 };
 export const SHOP: PolicyRef = { kind: "PodSchedulingPolicy", namespace: "shop", name: "web" };

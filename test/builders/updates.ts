@@ -1,5 +1,5 @@
 import { at, type JsonObject } from "../../src/core/json.ts";
-import { PROVENANCE } from "../../src/core/provenance/origin.ts";
+import { PROVENANCE } from "../../src/core/provenance/annotation.ts";
 import { again } from "./json.ts";
 import { type Placed, placed, SHOP } from "./placed.ts";
 import { clusterPolicy } from "./policy.ts";

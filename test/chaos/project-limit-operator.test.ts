@@ -3,7 +3,7 @@
 // `npm run test:long` runs it.
 import { expect, test } from "vitest";
 import { at, listAt, stringAt } from "../../src/core/json.ts";
-import { OPERAND } from "../../src/modules/project-limit/operator/names.ts";
+import { OPERAND } from "../../src/modules/project-limit/operand-names.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
 import { RUN_LABEL } from "../cluster/runner/label.ts";

@@ -15,7 +15,13 @@ import { eventually } from "../cluster/access/wait.ts";
 import { createNamespace, describeOwnCluster } from "../cluster/describe.ts";
 import { get } from "../support/admission/example-cluster.ts";
 import { clientOf } from "./fixtures/client.ts";
-import { CODE, contractModule, GATE, UPSTREAM_TEXT, type Want } from "./fixtures/contract-module.ts";
+import {
+  CODE,
+  type CriterionValue,
+  contractModule,
+  GATE,
+  UPSTREAM_TEXT,
+} from "./fixtures/contract-module.ts";
 
 const WEBHOOK = "contract.usher.dev";
 
@@ -94,7 +100,7 @@ class Shells {
     this.client.close();
   }
 
-  create(cluster: ClusterAccess, name: string, want: Want, query = "") {
+  create(cluster: ClusterAccess, name: string, want: CriterionValue, query = "") {
     return cluster.request("POST", `/api/v1/namespaces/${this.namespace}/configmaps${query}`, {
       apiVersion: "v1",
       kind: "ConfigMap",

@@ -1,7 +1,7 @@
 // Ways in which a tenant might pass enforcement, tried on a real control plane with its own controllers.
 import { expect, test } from "vitest";
 import { type Json, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
-import { PROVENANCE } from "../../src/core/provenance/origin.ts";
+import { PROVENANCE } from "../../src/core/provenance/annotation.ts";
 import { program } from "../cli/usher.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";

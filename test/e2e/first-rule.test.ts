@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { applyPatch } from "rfc6902";
 import { beforeAll, expect, test } from "vitest";
 import { at, isObject, type Json, type JsonObject, listAt, setOwn, stringAt } from "../../src/core/json.ts";
-import { PROVENANCE, provenanceOf } from "../../src/core/provenance/origin.ts";
+import { PROVENANCE, provenanceOf } from "../../src/core/provenance/annotation.ts";
 import { customResourceDefinition } from "../../src/core/registration/crd.ts";
 import { readManifests } from "../../src/files/reader/read-documents.ts";
 import { nodeGuard } from "../../src/modules/node-guard/index.ts";

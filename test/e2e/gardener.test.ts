@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { keyOf } from "../../deploy/generate/installation/registered.ts";
 import { version } from "../../src/cli/version.ts";
 import { at, type Json, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
-import { PROVENANCE } from "../../src/core/provenance/origin.ts";
+import { PROVENANCE } from "../../src/core/provenance/annotation.ts";
 import { program, ROOT } from "../cli/usher.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { ensureTool } from "../cluster/binaries.ts";

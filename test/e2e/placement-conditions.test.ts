@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { JsonObject } from "../../src/core/json.ts";
 import { DEFAULT_INSTALLATION } from "../../src/core/module/installation.ts";
-import { PROVENANCE } from "../../src/core/provenance/origin.ts";
+import { PROVENANCE } from "../../src/core/provenance/annotation.ts";
 import { webhookConfigurations } from "../../src/core/registration/webhooks.ts";
 import { placement } from "../../src/modules/placement/index.ts";
 import { assemblyOf } from "../builders/evaluation.ts";

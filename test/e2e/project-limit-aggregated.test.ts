@@ -3,7 +3,7 @@
 import { expect, test } from "vitest";
 import { bundleOf } from "../../deploy/generate/olm/bundle.ts";
 import { at, type Json, listAt, stringAt } from "../../src/core/json.ts";
-import { OPERAND } from "../../src/modules/project-limit/operator/names.ts";
+import { OPERAND } from "../../src/modules/project-limit/operand-names.ts";
 import { operandRoles } from "../../src/modules/project-limit/operator/operand-rights.ts";
 import { declaredRights, rightsOf } from "../cluster/access/rules.ts";
 import { eventually } from "../cluster/access/wait.ts";

@@ -3,7 +3,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { at, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
-import { OPERAND } from "../../src/modules/project-limit/operator/names.ts";
+import { OPERAND } from "../../src/modules/project-limit/operand-names.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
 import { TestAuthority } from "../support/operator/authority.ts";

@@ -2,7 +2,7 @@
 // collector. The operand's pods are really run. service-ca is a stand-in, and so is OpenShift's API server.
 import { expect, test } from "vitest";
 import { at, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
-import { OPERAND, OPERATOR } from "../../src/modules/project-limit/operator/names.ts";
+import { OPERAND, OPERATOR } from "../../src/modules/project-limit/operand-names.ts";
 import { operandRoles } from "../../src/modules/project-limit/operator/operand-rights.ts";
 import { operator } from "../../src/modules/project-limit/operator/operator.ts";
 import { declaredRights, rightsOf } from "../cluster/access/rules.ts";

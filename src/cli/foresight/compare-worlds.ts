@@ -186,6 +186,9 @@ function report(foresight: Foresight, reported: Reported, screen: Terminal): voi
     for (const line of lines) screen.out(`- ${printable(line)}`);
     if (entries.length > 0) screen.out("");
     if (entries.length > 0) for (const line of markdownOf(entries)) screen.out(line);
+    for (const { name, result, changes } of dryRuns)
+      for (const { message, by } of changes)
+        screen.out(`\n- server dry run: ${printable(`${name} ${result} (${by}): ${message}`)}`);
     screen.out(`\n_${lookedAt(foresight)}_`);
     return;
   }

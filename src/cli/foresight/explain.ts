@@ -1,14 +1,15 @@
+import { shortName } from "../../core/drift/commands/policy-argument.ts";
 import type { AdmissionRequest } from "../../core/evaluate/request.ts";
 import { Placements } from "../../core/foresight/node-reach.ts";
 import { requestFor } from "../../core/foresight/stored-workloads.ts";
 import type { World } from "../../core/foresight/world.ts";
-import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../../core/json.ts";
+import { at, equal, isObject, type Json, type JsonObject, listAt, stringAt } from "../../core/json.ts";
 import { groupVersionOf, nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
 import { codesOf } from "../../core/module/codes.ts";
 import { loadModules } from "../../core/module/declaration.ts";
 import { fieldPath, steps } from "../../core/path.ts";
+import { type Origin, PROVENANCE, provenanceOf } from "../../core/provenance/annotation.ts";
 import { beforeUsher } from "../../core/provenance/before.ts";
-import { type Origin, PROVENANCE } from "../../core/provenance/origin.ts";
 import { judgeWithPods } from "../../core/review/pods.ts";
 import type { ReviewResult } from "../../core/review/result.ts";
 import { userInfoFor } from "../../core/review/user.ts";
@@ -145,7 +146,7 @@ async function explanationOf(
   const { result, pod, evaluation } = await judgeWithPods(request, world, { trace: true, now: Date.now() });
   const { object: before, origins } = beforeUsher(object);
   const isNode = stringAt(object, "kind") === "Node";
-  const when = whenSet(object);
+  const when = whenSet(isNode ? await withManagers(object, world) : object);
   const placements =
     pod === undefined || world.list("nodes").length === 0 ? undefined : new Placements(world);
   const own =
@@ -169,6 +170,14 @@ async function explanationOf(
     before,
     now: object,
   } as Explanation;
+}
+
+/** Lists are read without the managers of fields, which are half of the bytes. */
+async function withManagers(node: JsonObject, world: World): Promise<JsonObject> {
+  const fieldSelector = `metadata.name=${nameOf(node)}`;
+  const where = { fieldSelector, managers: true };
+  const { objects } = await readAll("nodes", (needs) => world.fetch(needs), where);
+  return objects.find((one) => nameOf(one) === nameOf(node)) ?? node;
 }
 
 /** When usher set values: a pod is changed only at its creation, and a node by usher's own writes. */
@@ -238,7 +247,7 @@ function valuesOf(
       ? "refused"
       : wants === undefined
         ? gone
-        : JSON.stringify(wants) === JSON.stringify(value)
+        : equal(wants, value)
           ? "the same"
           : shown(wants);
   return [
@@ -257,9 +266,9 @@ function valuesOf(
     }),
     ...Object.entries(added).flatMap(([list, elements]) =>
       elements.map((value) => {
-        const has = listAt(today, ...steps(list)).some(
-          (one) => JSON.stringify(one) === JSON.stringify(value),
-        );
+        // A term of node affinity is joined to others, so the list itself may not have it.
+        const recorded = provenanceOf(today).flatMap((origin) => origin.added[list] ?? []);
+        const has = [...listAt(today, ...steps(list)), ...recorded].some((one) => equal(one, value));
         return {
           ...rest,
           field: fieldPath(steps(list)),
@@ -407,9 +416,11 @@ function printOne(
     rows(
       ["FIELD", "VALUE", "POLICY", "GENERATION", "TODAY"],
       set.map(({ field, value, policy, generation, generationNow, today: is }) => [
-        field,
+        field
+          .replace(/^(?:spec\.(?:jobTemplate\.spec\.)?template\.)?spec\./, "")
+          .replace(/(required|preferred)DuringSchedulingIgnoredDuringExecution/, "$1"),
         shown(value),
-        policy,
+        shortName(policy),
         generation === undefined
           ? "-"
           : `${generation}${generationNow === undefined || generationNow === generation ? "" : ` (now ${generationNow})`}`,

@@ -100,7 +100,7 @@ export async function openWorld(
 export async function readAll(
   resource: string,
   fetch: (needs: readonly Need[]) => Promise<readonly Fact[]>,
-  where: { readonly namespace?: string; readonly fieldSelector?: string } = {},
+  where: { readonly namespace?: string; readonly fieldSelector?: string; readonly managers?: boolean } = {},
 ): Promise<{ readonly objects: readonly JsonObject[]; readonly failure?: string }> {
   const objects: JsonObject[] = [];
   for (let token: string | undefined; ; ) {

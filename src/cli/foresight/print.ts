@@ -33,9 +33,7 @@ export function entriesOf(
     ...users.map(standingEntry),
   ];
   if (all) return entries;
-  const groups = Map.groupBy(entries, ({ names, ...rest }) =>
-    JSON.stringify([names[0]?.split(" ")[0], rest]),
-  );
+  const groups = Map.groupBy(entries, ({ names: _, ...rest }) => JSON.stringify(rest));
   return [...groups.values()].flatMap((group) => {
     const [first] = group;
     return first === undefined ? [] : [{ ...first, names: group.flatMap(({ names }) => names) }];

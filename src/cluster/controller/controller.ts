@@ -14,8 +14,8 @@ import {
   type Reconciler,
 } from "../../core/module/reconciler.ts";
 import type { Change, View } from "../../core/view/view.ts";
+import type { TallySource } from "../policy-statistics/tally-collector.ts";
 import type { FetchNeeds } from "../source/fetch-needs.ts";
-import type { TallySource } from "../tallies/tally-collector.ts";
 import { describeResult } from "./describe-result.ts";
 import { existingObjects, existingPolicy } from "./existing-objects.ts";
 import { describeWrite, type MakeWrite } from "./planned-writes.ts";

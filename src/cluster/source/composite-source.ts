@@ -69,7 +69,10 @@ export function shareOf(assembly: Assembly, owns: Owns): Assembly {
  * Several sources as one, such as policies from files and nodes from a cluster. Each was opened with its share of the assembly. The last
  * one provides what none owns, and access reviews.
  */
-export function composeSources(assembly: Assembly, parts: readonly [ComposedSource, ...ComposedSource[]]): Source {
+export function composeSources(
+  assembly: Assembly,
+  parts: readonly [ComposedSource, ...ComposedSource[]],
+): Source {
   const sources = parts.map(({ source }) => source);
   const last = (parts.at(-1) ?? parts[0]).source;
   const ownerOf = (resource: string): Source => parts.find(({ owns }) => owns(resource))?.source ?? last;

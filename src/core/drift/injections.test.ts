@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { deployment } from "../../../test/builders/pod.ts";
 import type { Json, JsonObject } from "../json.ts";
-import { PROVENANCE } from "../provenance/origin.ts";
+import { PROVENANCE } from "../provenance/annotation.ts";
 import { type Injection, injectionsIn } from "./injections.ts";
 
 const SPEC = ["spec", "template", "spec"];

@@ -1,8 +1,8 @@
 import { type Finding, policyKey } from "../evaluate/finding.ts";
 import { at, equal, type Json, type JsonObject } from "../json.ts";
 import { atPointer, fieldPath, type Path, pointer, steps } from "../path.ts";
-import { type Origin, provenanceOf, spelled } from "../provenance/origin.ts";
-import { Kept } from "../provenance/origin-index.ts";
+import { type Origin, provenanceOf } from "../provenance/annotation.ts";
+import { Unchanged } from "../provenance/provenance.ts";
 
 /**
  * How an object's injections of a policy compare with what the policy wants now.
@@ -44,12 +44,13 @@ export function injectionsIn(
   const after = originsOf(module, reapplied);
   const found: Injection[] = [];
   // Shared by all policies, so that each list is indexed once.
-  const [keptBefore, keptAfter] = [new Kept(stored, stored), new Kept(reapplied, reapplied)];
+  const [inStored, inReapplied] = [new Unchanged(stored, stored), new Unchanged(reapplied, reapplied)];
   for (const policy of [...new Set([...before.keys(), ...after.keys()])].sort()) {
     const origin = before.get(policy);
-    const had = origin === undefined ? new Map<string, Json>() : contentOf(origin, stored, spec, keptBefore);
+    const had = origin === undefined ? new Map<string, Json>() : contentOf(origin, stored, spec, inStored);
     const next = after.get(policy);
-    const wants = next === undefined ? new Map<string, Json>() : contentOf(next, reapplied, spec, keptAfter);
+    const wants =
+      next === undefined ? new Map<string, Json>() : contentOf(next, reapplied, spec, inReapplied);
     if (had.size === 0 && wants.size === 0) continue;
     const generation = origin?.generation;
     found.push({
@@ -81,14 +82,14 @@ function originsOf(module: string, object: JsonObject): Map<string, Origin> {
 }
 
 /** What an origin names and the object still has, by field: fields may have been removed while usher was not running. */
-function contentOf(origin: Origin, object: JsonObject, spec: Path, kept: Kept): Map<string, Json> {
+function contentOf(origin: Origin, object: JsonObject, spec: Path, has: Unchanged): Map<string, Json> {
   const content = new Map<string, Json>();
   for (const place of origin.set) {
     const value = atPointer(object, place);
     if (value !== undefined) content.set(fieldOf(place, spec), value);
   }
   for (const list of Object.keys(origin.added)) {
-    const elements = origin.added[list]?.filter((one) => kept.hasElement(list, spelled(one))) ?? [];
+    const elements = origin.added[list]?.filter((one) => has.hasElement(list, one)) ?? [];
     if (elements.length > 0) content.set(fieldOf(list, spec), elements);
   }
   return content;

@@ -231,27 +231,17 @@ test("an edit names the module that made it", () => {
   expect(draft.edits.map(({ finding }) => finding?.module)).toEqual(["first", "second", undefined]);
 });
 
-test("an edit knows what was there, and what a list was set for", () => {
+test("an edit records the value before it and its provenance", () => {
   const old = { a: [1] };
   const draft = new Draft({ a: [1], b: { c: 2 } }, old);
   expect(draft.old).toBe(old);
-  draft.set(["a"], [1, 2], undefined, { elements: [2], all: true });
+  draft.set(["a"], [1, 2], undefined, { adds: [2] });
   draft.remove(["b", "c"], undefined);
   draft.set(["d", "e"], 1, undefined);
-  expect(draft.edits.map(({ previous, adds }) => [previous, adds])).toEqual([
-    [[1], { elements: [2], all: true }],
+  expect(draft.edits.map(({ previous, provenance }) => [previous, provenance])).toEqual([
+    [[1], { adds: [2] }],
     [2, undefined],
     [undefined, undefined],
   ]);
   expect(new Draft({}).old).toBeUndefined();
-});
-
-test("that an object is written anew is undone with the edits after which it was said", () => {
-  const draft = new Draft({ a: 1 }, { a: 1 });
-  const start = draft.mark();
-  draft.set(["a"], 2, undefined);
-  draft.renew("7");
-  expect(draft.renewed).toBe("7");
-  draft.undo(start);
-  expect(draft.renewed).toBeUndefined();
 });

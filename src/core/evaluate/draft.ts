@@ -1,15 +1,16 @@
 import { at, copyOf, equal, isObject, type Json, type JsonObject, own, setOwn } from "../json.ts";
 import { type Path, pointer } from "../path.ts";
-import type { Origin } from "../provenance/origin.ts";
+import type { Origin } from "../provenance/annotation.ts";
 import type { Finding, ModuleFinding } from "./finding.ts";
 
 type Container = Record<string, Json | undefined> | Json[];
 
-/** Elements of a list that is set whole. */
-export interface Adds {
-  readonly elements: readonly Json[];
-  /** They are all that the policy has there: what was noted of it before is not so any more. */
-  readonly all: boolean;
+/** What an edit means for provenance, beside the policy of its finding. */
+export interface EditProvenance {
+  /** Of a list that is set whole: the elements that the policy has in it. They are recorded as added, and the list not as set. */
+  readonly adds?: readonly Json[];
+  /** Injections that the edit takes out. What of them is there in the end was written again. */
+  readonly takesBack?: readonly Origin[];
 }
 
 /** One recorded edit. `slot` is the shallowest place that it changed: a created parent, or the value itself. */
@@ -22,8 +23,7 @@ export interface Edit {
   readonly existed: boolean;
   /** What the slot held before this edit. Nothing changes it afterwards: what is replaced is no part of the object any more. */
   readonly previous: Json | undefined;
-  /** Of a list that was set whole: the elements that it was set for. They are noted as added, and the list not as set. */
-  readonly adds: Adds | undefined;
+  readonly provenance: EditProvenance | undefined;
   readonly finding: ModuleFinding | undefined;
 }
 
@@ -44,8 +44,6 @@ export class Draft {
   readonly #old: JsonObject | undefined;
   readonly #edits: Edit[] = [];
   readonly #undos: Undo[] = [];
-  readonly #disowned: { readonly mark: number; readonly origin: Origin }[] = [];
-  #renewed: { readonly mark: number; readonly version: string } | undefined;
   /** The module whose findings are being recorded. Set by the engine. */
   author = "";
 
@@ -79,12 +77,9 @@ export class Draft {
     return false;
   }
 
-  /**
-   * Sets a value, making missing parents. False, and nothing done, where the path leads through something else. With `adds` the
-   * value is a list that is written whole, and these are the elements that it is written for.
-   */
-  set(path: Path, value: Json, finding: Finding | undefined, adds?: Adds): boolean {
-    return this.#edit("set", path, value, finding, adds);
+  /** Sets a value, making missing parents. False, and nothing done, where the path leads through something else. */
+  set(path: Path, value: Json, finding: Finding | undefined, provenance?: EditProvenance): boolean {
+    return this.#edit("set", path, value, finding, provenance);
   }
 
   /** Adds to the end of a list, making it if need be. */
@@ -94,32 +89,8 @@ export class Draft {
   }
 
   /** Takes a member out of an object. List elements stay: removing one would move what others point at. */
-  remove(path: Path, finding: Finding | undefined): boolean {
-    return this.#edit("remove", path, undefined, finding);
-  }
-
-  /**
-   * Says that edits have taken out what these origins of the stored object name. What of it is there in the end has come anew, and is
-   * theirs who wrote it.
-   */
-  disown(origins: readonly Origin[]): void {
-    for (const origin of origins) this.#disowned.push({ mark: this.#edits.length, origin });
-  }
-
-  get disowned(): readonly Origin[] {
-    return this.#disowned.map(({ origin }) => origin);
-  }
-
-  /**
-   * Says that the object is written anew, from this version of the stored one. The API server may ask about one update twice, and by
-   * then nothing else would show that what is missing was taken out on purpose.
-   */
-  renew(version: string): void {
-    this.#renewed = { mark: this.#edits.length, version };
-  }
-
-  get renewed(): string | undefined {
-    return this.#renewed?.version;
+  remove(path: Path, finding: Finding | undefined, provenance?: EditProvenance): boolean {
+    return this.#edit("remove", path, undefined, finding, provenance);
   }
 
   /** A point to return to with `undo`. */
@@ -129,8 +100,6 @@ export class Draft {
 
   /** Takes back all edits since the mark, newest first. */
   undo(mark: number): void {
-    while ((this.#disowned.at(-1)?.mark ?? 0) > mark) this.#disowned.pop();
-    if ((this.#renewed?.mark ?? 0) > mark) this.#renewed = undefined;
     while (this.#edits.length > mark) {
       this.#edits.pop();
       const undo = this.#undos.pop();
@@ -149,7 +118,7 @@ export class Draft {
     path: Path,
     value: Json | undefined,
     finding: Finding | undefined,
-    adds?: Adds,
+    provenance?: EditProvenance,
   ): boolean {
     let container: Container = this.#root as Container;
     let depth = 0;
@@ -183,7 +152,7 @@ export class Draft {
       slot: path.slice(0, depth + 1),
       existed: held,
       previous,
-      adds,
+      provenance,
       finding: finding === undefined ? undefined : { ...finding, module: this.author },
     });
     return true;

@@ -8,7 +8,7 @@ import { pod } from "../../../test/builders/pod.ts";
 import { requestFor } from "../../../test/builders/request.ts";
 import type { Json } from "../json.ts";
 import type { Context, Module } from "../module/module.ts";
-import { PROVENANCE, provenanceOf } from "../provenance/origin.ts";
+import { PROVENANCE, provenanceOf } from "../provenance/annotation.ts";
 import { allow, deny } from "./decision.ts";
 import { evaluate } from "./evaluate.ts";
 import { draftOf } from "./evaluate-hooks.ts";

@@ -134,6 +134,24 @@ describe("two worlds", () => {
     ]);
   });
 
+  test("a pod that fills its node may run there: it is replaced, not joined", async () => {
+    const full = {
+      ...node("only", { pool: "a" }, { status: { allocatable: { cpu: "1", memory: "1Gi", pods: "1" } } }),
+    };
+    const running = pod({
+      name: "alone",
+      spec: { nodeName: "only", containers: [{ name: "c", image: "c:1" }] },
+    });
+    const other = pod({ name: "other", spec: { containers: [{ name: "c", image: "c:1" }] } });
+    const world = worldOf({ nodes: [policyNode("b"), full], pods: [running, other] });
+    const tainted = { ...policyNode("a"), spec: { taints: [{ key: "x", effect: "NoSchedule" }] } };
+    const after = world.with([{ resource: "nodes", namespace: "", name: "policy", object: tainted }]);
+    const { workloads } = await foresee(world, after, { ...OPTIONS, placements: true });
+    const reach = (name: string) => workloads.find(({ object }) => object.name === name)?.nodes;
+    expect(reach("alone")).toMatchObject({ gained: ["only"], after: { fits: 1 } });
+    expect(reach("other")?.after?.rejected.map(({ reason }) => reason)).toContain("Too many pods");
+  });
+
   test("neither of them is changed by the comparison", async () => {
     const world = worldOf(CLUSTER);
     const copy = structuredClone(CLUSTER);

@@ -4,7 +4,14 @@ import type { JsonObject } from "../json.ts";
 import { nameOf, namespaceOf } from "../kubernetes/object.ts";
 import type { WorkloadKind } from "../kubernetes/workloads.ts";
 import { type Decided, type Difference, differenceOf, judgeBoth } from "./compare.ts";
-import { openNodes, Placements, poolsOf, type ReachDifference, reachDifference } from "./node-reach.ts";
+import {
+  openNodes,
+  Placements,
+  poolsOf,
+  type Reach,
+  type ReachDifference,
+  reachDifference,
+} from "./node-reach.ts";
 import { nodeDifferences, type StandingDifference, violationDifferences } from "./standing-differences.ts";
 import { requestFor, storedWorkloads } from "./stored-workloads.ts";
 import type { World } from "./world.ts";
@@ -108,10 +115,14 @@ export function isEmpty({ workloads, nodes, users, pools }: Foresight): boolean 
   return workloads.length + nodes.length + users.length + pools.length === 0;
 }
 
-/** Whether a workload was admitted to some node and now is to none. */
-export function fitsNowhere({ after, nodes }: WorkloadDifference): boolean {
-  const reach = nodes?.after;
-  return after?.refused === false && reach !== undefined && reach.fits + reach.unknown === 0;
+/** Whether the pods of a workload fit nowhere in the second world, and did in the first, or are new. */
+export function fitsNowhere({ after, before, nodes }: WorkloadDifference): boolean {
+  if (after?.refused !== false || nodes?.after === undefined || hasRoom(nodes.after)) return false;
+  return before?.refused !== false || nodes.before === undefined || hasRoom(nodes.before);
+}
+
+function hasRoom({ fits, unknown }: Reach): boolean {
+  return fits + unknown > 0;
 }
 
 interface Pair {

@@ -41,6 +41,8 @@ export const SCHEDULING_LISTS = {
   csiNodes: "csinodes.storage.k8s.io",
   csiDrivers: "csidrivers.storage.k8s.io",
   csiStorageCapacities: "csistoragecapacities.storage.k8s.io",
+  volumeAttachments: "volumeattachments.storage.k8s.io",
+  deviceClasses: "deviceclasses.resource.k8s.io",
 } as const;
 
 /** A world as the scheduler's filters see it, without some of its pods. A list that was not read is unknown to them. */
@@ -118,6 +120,23 @@ export function scheduledPod(pod: JsonObject, kind: string): JsonObject {
   return { ...pod, spec: { ...spec, tolerations: [...listAt(spec, "tolerations"), ...added] } };
 }
 
+/** Filters whose verdict may change once pods of the workload itself are gone. */
+const BY_PODS: ReadonlySet<string> = new Set([
+  "NodePorts",
+  "NodeResourcesFit",
+  "VolumeRestrictions",
+  "NodeVolumeLimits",
+  "PodTopologySpread",
+  "InterPodAffinity",
+]);
+
+function dependsOnPods({ verdict }: Feasibility["groups"][number]): boolean {
+  return verdict.kind === "fails" && BY_PODS.has(verdict.filter);
+}
+
+/** Each prepares a world of its own: 100 of 5,000 pods take about a second. */
+const MAX_REPLACEMENTS = 100;
+
 /** Where pods may run in one world. */
 export class Placements {
   readonly #world: World;
@@ -125,6 +144,7 @@ export class Placements {
   readonly #unmeasured: ReadonlySet<string>;
   /** Pods of one template are alike for every filter. */
   readonly #classes = new Map<string, Feasibility>();
+  #replacements = 0;
 
   constructor(world: World) {
     this.#world = world;
@@ -144,10 +164,13 @@ export class Placements {
     const key = podClass(scheduled, this.#prepared);
     const feasibility = this.#classes.get(key) ?? feasibleNodes(scheduled, this.#prepared);
     this.#classes.set(key, feasibility);
-    const replaced =
-      own.length === 0 || feasibility.fits + feasibility.unknown > 0
-        ? feasibility
-        : feasibleNodes(scheduled, schedulingWorld(this.#world, new Set(own)));
+    const isStuck = own.length > 0 && feasibility.fits + feasibility.unknown === 0;
+    if (!isStuck || !feasibility.groups.some(dependsOnPods))
+      return withUnmeasured(feasibility, this.#unmeasured);
+    if (this.#replacements >= MAX_REPLACEMENTS)
+      return { ...feasibility, notes: [...feasibility.notes, "the pods that it has now are counted"] };
+    this.#replacements += 1;
+    const replaced = feasibleNodes(scheduled, schedulingWorld(this.#world, new Set(own)));
     return withUnmeasured(replaced, this.#unmeasured);
   }
 }

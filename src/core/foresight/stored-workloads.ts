@@ -1,6 +1,6 @@
 import type { AdmissionRequest } from "../evaluate/request.ts";
 import { resourceName } from "../evaluate/request.ts";
-import { isObject, type Json, type JsonObject, listAt, stringAt } from "../json.ts";
+import { isObject, type Json, type JsonObject } from "../json.ts";
 import { admissionDefaults, defaulted } from "../kubernetes/defaults/defaults.ts";
 import {
   controllerOf,
@@ -10,7 +10,7 @@ import {
   nameOf,
   namespaceOf,
 } from "../kubernetes/object.ts";
-import { unboundSpec } from "../kubernetes/pod-state.ts";
+import { isFinished, unboundSpec } from "../kubernetes/pod-state.ts";
 import type { WorkloadKind } from "../kubernetes/workloads.ts";
 import { beforeUsher } from "../provenance/before.ts";
 import { userInfoFor } from "../review/user.ts";
@@ -36,7 +36,7 @@ export function storedWorkloads(world: World, namespace?: string): StoredWorkloa
   };
   const pods = new Map<JsonObject, JsonObject[]>();
   for (const pod of world.list("pods")) {
-    if (isOver(pod)) continue;
+    if (isFinished(pod)) continue;
     let root = pod;
     for (let owner = ownerOf(root), steps = 0; owner !== undefined && steps < 8; steps++) {
       root = owner.object;
@@ -48,18 +48,9 @@ export function storedWorkloads(world: World, namespace?: string): StoredWorkloa
     world
       .list(resourceName(workload))
       .filter((object) => namespace === undefined || namespaceOf(object) === namespace)
-      .filter((object) => !isBeingDeleted(object) && !isMirrorPod(object) && !isOver(object))
+      .filter((object) => !isBeingDeleted(object) && !isMirrorPod(object) && !isFinished(object))
       .filter((object) => ownerOf(object) === undefined)
       .map((object) => ({ workload, object, pods: pods.get(object) ?? [] })),
-  );
-}
-
-/** A finished pod or Job. */
-function isOver(object: JsonObject): boolean {
-  const phase = stringAt(object, "status", "phase");
-  if (phase === "Succeeded" || phase === "Failed") return true;
-  return listAt(object, "status", "conditions").some(
-    (one) => /^(?:Complete|Failed)$/.test(stringAt(one, "type") ?? "") && stringAt(one, "status") === "True",
   );
 }
 

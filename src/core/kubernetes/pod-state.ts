@@ -19,6 +19,15 @@ export function unboundSpec({ nodeName: _node, ...podSpec }: JsonObject): JsonOb
   return podSpec;
 }
 
+/** A pod or Job that has ended: its placement no longer matters. */
+export function isFinished(object: JsonObject): boolean {
+  const phase = stringAt(object, "status", "phase");
+  if (phase === "Succeeded" || phase === "Failed") return true;
+  return listAt(object, "status", "conditions").some(
+    (one) => /^(?:Complete|Failed)$/.test(stringAt(one, "type") ?? "") && stringAt(one, "status") === "True",
+  );
+}
+
 /** As CEL expressions. `object` is the name of the variable. */
 export function isBoundExpression(object: string): string {
   return `(has(${object}.spec.nodeName) && ${object}.spec.nodeName != '')`;

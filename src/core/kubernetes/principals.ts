@@ -18,7 +18,7 @@ export interface UserPrincipal {
 export type Principal = ServiceAccountPrincipal | UserPrincipal;
 
 /** Who sends a request, as the API server says. */
-export interface UserInfo {
+export interface Sender {
   readonly username?: string | undefined;
   readonly groups?: readonly string[] | undefined;
 }
@@ -84,7 +84,7 @@ export function serviceAccountOf(username: string): { namespace: string; name: s
 }
 
 /** The node that a kubelet's identity belongs to: the name alone proves nothing, nor does the group. */
-export function isNodeIdentity(userInfo: UserInfo | JsonObject | undefined): string | undefined {
+export function isNodeIdentity(userInfo: Sender | JsonObject | undefined): string | undefined {
   const username = usernameOf(userInfo);
   if (!username.startsWith(NODE) || username === NODE || !groupsOf(userInfo).includes(NODES))
     return undefined;
@@ -92,7 +92,7 @@ export function isNodeIdentity(userInfo: UserInfo | JsonObject | undefined): str
 }
 
 /** Whether the one who sends the request is this principal. */
-export function matchesActor(principal: Principal, userInfo: UserInfo | JsonObject | undefined): boolean {
+export function matchesActor(principal: Principal, userInfo: Sender | JsonObject | undefined): boolean {
   const username = usernameOf(userInfo);
   if (principal.kind === "user") return username !== "" && username === principal.name;
   const account = serviceAccountOf(username);
@@ -104,10 +104,10 @@ function isIn(principal: ServiceAccountPrincipal, namespace: string): boolean {
   return namespace === principal.namespace;
 }
 
-function usernameOf(userInfo: UserInfo | JsonObject | undefined): string {
+function usernameOf(userInfo: Sender | JsonObject | undefined): string {
   return stringAt(userInfo as Json | undefined, "username") ?? "";
 }
 
-function groupsOf(userInfo: UserInfo | JsonObject | undefined): readonly Json[] {
+function groupsOf(userInfo: Sender | JsonObject | undefined): readonly Json[] {
   return listAt(userInfo as Json | undefined, "groups");
 }

@@ -1,6 +1,6 @@
-import { canonical, copyOf, isObject, type Json, type JsonObject } from "../json.ts";
-import { steps } from "../path.ts";
-import { type Origin, PROVENANCE, provenanceOf } from "./origin.ts";
+import { canonical, copyOf, isObject, type Json, type JsonObject, listAt } from "../json.ts";
+import { atPointer, steps } from "../path.ts";
+import { digestOf, listRoom, type Origin, PROVENANCE, readProvenance, takesRoom } from "./annotation.ts";
 
 export interface BeforeUsher {
   readonly object: JsonObject;
@@ -10,20 +10,39 @@ export interface BeforeUsher {
 
 /** An object without what policies put into it, by its provenance annotation, and without the annotation. */
 export function beforeUsher(object: JsonObject): BeforeUsher {
-  const origins = provenanceOf(object);
+  const { origins, was } = readProvenance(object);
   const copy = copyOf(object) as JsonObject;
+  const room = listRoom();
+  const known = new Map(
+    [...was].filter(([place, { now }]) => {
+      const value = atPointer(object, place);
+      return isOfPolicy(steps(place)) && takesRoom(value, room) && digestOf(value) === now;
+    }),
+  );
   for (const { set, added } of origins) {
-    for (const place of set) removeAt(copy, steps(place), () => undefined);
+    for (const place of set)
+      if (!known.has(place) && isOfPolicy(steps(place))) removeAt(copy, steps(place), () => undefined);
     for (const [list, elements] of Object.entries(added))
-      removeAt(copy, steps(list), (found) => without(found, elements));
+      if (!known.has(list) && isOfPolicy(steps(list)))
+        removeAt(copy, steps(list), (found) => without(list, found, elements));
   }
+  // Of places inside one another the inner one was written first.
+  for (const [place, { value }] of [...known].sort(([a], [b]) => a.length - b.length))
+    removeAt(copy, steps(place), () => value);
   removeAt(copy, ["metadata", "annotations", PROVENANCE], () => undefined);
   return { object: copy, origins };
 }
 
+/** Anyone can write the annotation: policies set fields within the spec, labels and annotations, and nothing else. */
+function isOfPolicy([first, second, third]: readonly string[]): boolean {
+  if (first === "metadata") return (second === "labels" || second === "annotations") && third !== undefined;
+  return second !== undefined;
+}
+
 /** The list without one of each of these elements; `undefined` where nothing is left. */
-function without(list: Json | undefined, elements: readonly Json[]): Json | undefined {
+function without(path: string, list: Json | undefined, elements: readonly Json[]): Json | undefined {
   if (!Array.isArray(list)) return list;
+  if (path.endsWith("/nodeSelectorTerms")) return withoutTerms(list, elements);
   const gone = new Map<string, number>();
   for (const one of elements) gone.set(canonical(one), (gone.get(canonical(one)) ?? 0) + 1);
   const left = list.filter((one: Json) => {
@@ -35,11 +54,45 @@ function without(list: Json | undefined, elements: readonly Json[]): Json | unde
   return left.length === 0 ? undefined : left;
 }
 
+/**
+ * Terms are alternatives, so a policy's term is joined to each term of the author, and recorded as the policy has it. Without its
+ * requirements the author's terms are left.
+ */
+function withoutTerms(terms: readonly Json[], added: readonly Json[]): Json | undefined {
+  const left = new Map<string, Json>();
+  for (const term of terms) {
+    const joined = added.find((one) => isPart(one, term));
+    const own = joined === undefined ? term : withoutRequirements(term, joined);
+    if (own !== undefined) left.set(canonical(own), own);
+  }
+  return left.size === 0 ? undefined : [...left.values()];
+}
+
+const REQUIREMENTS = ["matchExpressions", "matchFields"];
+
+function isPart(part: Json, whole: Json): boolean {
+  return REQUIREMENTS.every((field) => {
+    const has = new Set(listAt(whole, field).map(canonical));
+    return listAt(part, field).every((one) => has.has(canonical(one)));
+  });
+}
+
+function withoutRequirements(term: Json, part: Json): Json | undefined {
+  const own: Record<string, Json> = {};
+  for (const field of REQUIREMENTS) {
+    const gone = new Set(listAt(part, field).map(canonical));
+    const left = listAt(term, field).filter((one) => !gone.has(canonical(one)));
+    if (left.length > 0) own[field] = left;
+  }
+  return Object.keys(own).length === 0 ? undefined : own;
+}
+
 /** Replaces a value, and removes the objects that are empty without it, except for the top level. */
 function removeAt(
   object: JsonObject,
   path: readonly string[],
   change: (found: Json | undefined) => Json | undefined,
+  depth = 0,
 ): void {
   const [first = "", ...rest] = path;
   const target = object as Record<string, Json | undefined>;
@@ -52,6 +105,6 @@ function removeAt(
   }
   const inner = target[first];
   if (!isObject(inner)) return;
-  removeAt(inner, rest, change);
-  if (Object.keys(inner).length === 0) delete target[first];
+  removeAt(inner, rest, change, depth + 1);
+  if (depth > 0 && Object.keys(inner).length === 0) delete target[first];
 }

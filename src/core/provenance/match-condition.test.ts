@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { assemblyIn, MODES } from "../../../test/builders/modes.ts";
 import type { Hook } from "../module/hook.ts";
+import { PROVENANCE } from "./annotation.ts";
 import { carries, SENT_PROVENANCE } from "./match-condition.ts";
-import { PROVENANCE } from "./origin.ts";
 
 /** As wide, and more. */
 const HAS_PROVENANCE = carries("object", PROVENANCE);

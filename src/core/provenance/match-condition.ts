@@ -1,4 +1,4 @@
-import { PROVENANCE } from "./origin.ts";
+import { PROVENANCE } from "./annotation.ts";
 
 const NOTE = `metadata.annotations['${PROVENANCE}']`;
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { ETCD, finding, note, object, SHOP, TOLERATIONS } from "../../../test/builders/provenance.ts";
 import { Draft } from "../evaluate/draft.ts";
 import { isObject, type Json, type JsonObject } from "../json.ts";
-import { provenanceOf } from "./origin.ts";
+import { provenanceOf } from "./annotation.ts";
 import { writeProvenance } from "./provenance.ts";
 
 describe("on UPDATE", () => {
@@ -63,20 +63,16 @@ describe("on UPDATE", () => {
     });
   });
 
-  test("all that a policy has in a list takes the place of what was noted, one more joins it", () => {
+  test("a list that a policy sets whole replaces the elements that were recorded of the policy", () => {
     const stored = {
       placement: [{ policy: "PodSchedulingPolicy/shop/web", added: { "/spec/terms": [{ l: ["a"] }] } }],
     };
     const spec = { terms: [{ l: ["a"] }] };
-    const addedWith = (all: boolean) => {
-      const draft = new Draft(object(undefined, spec), object(stored, spec));
-      draft.author = "placement";
-      draft.set(["spec", "terms"], [{ l: ["a", "b"] }], finding(SHOP), { elements: [{ l: ["b"] }], all });
-      writeProvenance(draft, [], object(stored, spec));
-      return provenanceOf(draft.object)[0]?.added["/spec/terms"];
-    };
-    expect(addedWith(true)).toEqual([{ l: ["b"] }]);
-    expect(addedWith(false)).toEqual([{ l: ["a"] }, { l: ["b"] }]);
+    const draft = new Draft(object(undefined, spec), object(stored, spec));
+    draft.author = "placement";
+    draft.set(["spec", "terms"], [{ l: ["a", "b"] }], finding(SHOP), { adds: [{ l: ["b"] }] });
+    writeProvenance(draft, [], object(stored, spec));
+    expect(provenanceOf(draft.object)[0]?.added["/spec/terms"]).toEqual([{ l: ["b"] }]);
   });
 
   test("when nothing is true any more, nothing is said", () => {
@@ -87,10 +83,10 @@ describe("on UPDATE", () => {
     expect(written(object(STORED, SPEC), object(undefined, SPEC))).toBeUndefined();
   });
 
-  test("a place that holds more than a module sets there is nobody's", () => {
+  test("a place with more values than are read is not kept", () => {
     const keys = (count: number) =>
       Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, "v"]));
-    const spec = { small: keys(63), large: keys(64) };
+    const spec = { small: keys(63), large: keys(20_000) };
     const stored = { placement: [{ policy: "K/p", set: ["/spec/large", "/spec/small"] }] };
     expect(written(object(undefined, spec), object(stored, spec))).toEqual({
       placement: [{ policy: "K/p", set: ["/spec/small"] }],

@@ -16,7 +16,7 @@ import {
 import { Draft } from "../evaluate/draft.ts";
 import type { ModuleFinding } from "../evaluate/finding.ts";
 import { isObject, type Json, type JsonObject, stringAt } from "../json.ts";
-import { PROVENANCE, provenanceOf } from "./origin.ts";
+import { PROVENANCE, provenanceOf } from "./annotation.ts";
 import { ANNOTATIONS_LIMIT, writeProvenance } from "./provenance.ts";
 
 describe("on CREATE", () => {
@@ -47,7 +47,7 @@ describe("on CREATE", () => {
         },
         {
           policy: "PodSchedulingPolicy/shop/web",
-          added: { "/spec/tolerations": [{ key: "a" }, { key: "b" }] },
+          added: { "/spec/tolerations": [{ key: "b" }, { key: "a" }] },
         },
       ],
     });
@@ -88,7 +88,7 @@ describe("on CREATE", () => {
     const draft = new Draft(object(undefined, { terms: [{ l: ["own"] }] }));
     draft.author = "placement";
     const terms = [{ l: ["own", "a"] }, { l: ["own", "b"] }];
-    draft.set(["spec", "terms"], terms, finding(ETCD), { elements: [{ l: ["a"] }, { l: ["b"] }], all: true });
+    draft.set(["spec", "terms"], terms, finding(ETCD), { adds: [{ l: ["a"] }, { l: ["b"] }] });
     writeProvenance(draft, [], undefined);
     expect(provenanceOf(draft.object)).toMatchObject([
       {
@@ -99,15 +99,15 @@ describe("on CREATE", () => {
     ]);
   });
 
-  test("what one that came later has left out of it again is nobody's", () => {
+  test("alternatives of a policy stay together where a later policy leaves one of them out", () => {
     const draft = new Draft(object(undefined, {}));
     draft.author = "placement";
     const both = [{ l: ["a"] }, { l: ["b"] }];
-    draft.set(["spec", "terms"], both, finding(ETCD), { elements: both, all: true });
-    draft.set(["spec", "terms"], [{ l: ["b", "c"] }], finding(SHOP), { elements: [{ l: ["c"] }], all: true });
+    draft.set(["spec", "terms"], both, finding(ETCD), { adds: both });
+    draft.set(["spec", "terms"], [{ l: ["b", "c"] }], finding(SHOP), { adds: [{ l: ["c"] }] });
     writeProvenance(draft, [], undefined);
     expect(provenanceOf(draft.object)).toMatchObject([
-      { added: { "/spec/terms": [{ l: ["b"] }] } },
+      { added: { "/spec/terms": [{ l: ["a"] }, { l: ["b"] }] } },
       { added: { "/spec/terms": [{ l: ["c"] }] } },
     ]);
   });
@@ -126,7 +126,7 @@ describe("on CREATE", () => {
         },
       ],
     };
-    const draft = new Draft(object(claim, { tolerations: [{ key: "a" }, { key: "b" }] }));
+    const draft = new Draft(object(claim, { tolerations: [{ key: "a" }, { key: "b" }, { l: [1, 2] }] }));
     const said = same("placement", ETCD, TOLERATIONS);
     writeProvenance(draft, [elements === undefined ? said : { ...said, elements }], undefined);
     expect(provenanceOf(draft.object)[0]?.added).toEqual(
@@ -138,9 +138,11 @@ describe("on CREATE", () => {
     const edits = [
       (draft: Draft) => draft.set(ZONE, "a", finding(ETCD)),
       (draft: Draft) => draft.set(DISK, "b", finding(SHOP)),
-      (draft: Draft) => draft.append(TOLERATIONS, { key: "x", effect: "y" }, finding(SHOP)),
+      (draft: Draft) => {
+        draft.append(TOLERATIONS, { key: "x", effect: "y" }, finding(SHOP));
+        draft.append(TOLERATIONS, { key: "c" }, finding(SHOP));
+      },
       (draft: Draft) => draft.append(TOLERATIONS, { effect: "a", key: "z" }, finding(ETCD)),
-      (draft: Draft) => draft.append(TOLERATIONS, { key: "c" }, finding(SHOP)),
     ];
     const text = (order: typeof edits) => {
       const draft = new Draft(object(undefined));

@@ -1,20 +1,23 @@
-import type { Draft } from "../evaluate/draft.ts";
-import { ElementList } from "../evaluate/element-list.ts";
-import type { ModuleFinding } from "../evaluate/finding.ts";
-import { at, canonical, equal, isObject, type Json, type JsonObject, stringAt, textOf } from "../json.ts";
+import type { Draft, Edit } from "../evaluate/draft.ts";
+import { type ModuleFinding, type PolicyRef, policyKey } from "../evaluate/finding.ts";
+import { at, canonical, equal, isObject, type Json, type JsonObject, textOf } from "../json.ts";
 import { controllerOf, isBeingDeleted } from "../kubernetes/object.ts";
-import { type Path, pointer } from "../path.ts";
+import { atPointer, type Path, pointer } from "../path.ts";
 import {
-  bareNote,
+  annotationOf,
+  annotationText,
+  digestOf,
+  type ListRoom,
   listRoom,
-  noteFrom,
   type Origin,
   PROVENANCE,
-  provenanceOf,
-  sentProvenance,
-  spelled,
-} from "./origin.ts";
-import { Kept, OriginIndex } from "./origin-index.ts";
+  type Provenance,
+  type Replaced,
+  readableElements,
+  readProvenance,
+  takesRoom,
+} from "./annotation.ts";
+import { isReapply, versionOf } from "./reapply.ts";
 
 /**
  * An object whose annotations exceed 262,144 bytes together is refused by the API server, even where our hook is open
@@ -23,10 +26,10 @@ import { Kept, OriginIndex } from "./origin-index.ts";
 export const ANNOTATIONS_LIMIT = 262_144;
 
 /**
- * Writes the annotation from the edits. On UPDATE what the stored object says of itself is kept as long as it is still true;
- * what the client sends is believed only where a policy says the same of itself in this very evaluation, because anyone can
- * write an annotation. Of a module that is asked by a call of its own the note stays as it is: that call judges it. True where the draft
- * carries its provenance now, or needs none.
+ * Writes the annotation from the edits: which policy set which place and added which elements, and the values that were replaced. On
+ * UPDATE the stored object's annotation is the base, as far as it is still true. The annotation of the request is believed only where a
+ * policy says the same in this evaluation, because any client can write an annotation; the part of a module that is asked by a call of
+ * its own stays, and that call judges it. True where the draft has its provenance now, or needs none.
  */
 export function writeProvenance(
   draft: Draft,
@@ -34,117 +37,338 @@ export function writeProvenance(
   old: JsonObject | undefined,
   isAskedApart: (module: string) => boolean = () => false,
 ): boolean {
-  const stored = provenanceOf(old);
-  const claimed = sentProvenance(draft.object, old);
+  const before = annotationOf(old);
+  const present = annotationOf(draft.object);
   if (draft.edits.length === 0) {
-    if (stored.length === 0 && claimed.length === 0) return true;
-    // A controller copies its owner's annotations (a Deployment's onto its ReplicaSets) and would write again and again
-    // what we took out or corrected.
+    if (before === undefined && present === undefined) return true;
+    // A controller copies its owner's annotations (a Deployment's onto its ReplicaSets) and would write them again after each correction.
     if (controllerOf(draft.object) !== undefined) return true;
-    // Nobody reads the note of what is going, and its finalizers must come off undisturbed.
+    // Skip objects that are being deleted: a patch could block the removal of finalizers.
     if (isBeingDeleted(draft.object)) return true;
   }
-  const index = new OriginIndex();
-  if (stored.length > 0 || claimed.length > 0) {
-    const kept = new Kept(draft.object, old);
-    const { disowned } = draft;
-    for (const origin of stored) index.keep(ownedStill(origin, disowned), kept);
-    index.keepConfirmed(
-      claimed.map((origin) => ownedStill(origin, disowned)),
-      findings,
+  const stored = readProvenance(old);
+  const sent = present === before ? stored : readProvenance(draft.object);
+  const record = new ProvenanceRecord(draft, stored, sent);
+  record.keep(stored.origins, new Unchanged(draft.object, old));
+  record.keepConfirmed(sent.origins, findings);
+  const apart = sent.origins.filter(({ module }) => isAskedApart(module));
+  if (apart.length > 0) record.keep(apart, new Unchanged(draft.object, draft.object));
+  for (const edit of draft.edits) record.add(edit);
+  const origins = record.origins();
+  const now: Provenance = { origins, was: record.replaced(origins), reappliedFrom: undefined };
+  const bare = annotationText(now);
+  const isNew = bare !== annotationText({ ...stored, reappliedFrom: undefined });
+  // The mark of an earlier reapply means nothing any more. It goes with the next change, and is not a reason for one.
+  if (!isNew && present === before) return true;
+  const isMarked = (isNew || apart.length > 0) && isReapply(draft);
+  return write(
+    draft,
+    annotationText({ ...now, reappliedFrom: isMarked ? versionOf(old) : undefined }),
+    present,
+  );
+}
+
+function write(draft: Draft, text: string | undefined, present: string | undefined): boolean {
+  const path: Path = ["metadata", "annotations", PROVENANCE];
+  if (text === present) return true;
+  if (text === undefined) return draft.remove(path, undefined);
+  if (fits(draft.object, text)) return draft.set(path, text, undefined);
+  // The annotation that the client sent must not stay in place of the right one.
+  draft.remove(path, undefined);
+  return false;
+}
+
+interface Entry extends Omit<Origin, "set" | "added"> {
+  readonly set: Set<string>;
+  /** By list, then by canonical text. */
+  readonly added: Map<string, Map<string, Json>>;
+}
+
+/** The provenance of one object, as it comes together: what is kept, what is confirmed, what is new. */
+class ProvenanceRecord {
+  readonly #draft: Draft;
+  readonly #stored: Provenance;
+  readonly #sent: Provenance;
+  readonly #entries = new Map<string, Entry>();
+  /** The value of each place before the first policy of this evaluation wrote it. */
+  readonly #before = new Map<string, Json | undefined>();
+  /** The policies that wrote each place in this evaluation. */
+  readonly #writers = new Map<string, Set<string>>();
+  readonly #removed: ReadonlySet<string>;
+
+  constructor(draft: Draft, stored: Provenance, sent: Provenance) {
+    this.#draft = draft;
+    this.#stored = stored;
+    this.#sent = sent;
+    const reverted = draft.edits.flatMap(({ provenance }) => provenance?.takesBack ?? []);
+    this.#removed = new Set(reverted.flatMap(partsOf));
+  }
+
+  /** Takes over the parts of origins that still hold and that no edit took back. */
+  keep(origins: readonly Origin[], unchanged: Unchanged): void {
+    for (const origin of origins) {
+      const places = origin.set.filter(
+        (place) => this.#stays(origin, place) && (unchanged.has(place) || this.#isStillEmpty(place)),
+      );
+      const lists = Object.entries(origin.added).flatMap(([list, elements]) => {
+        const stay = elements.filter((one) => this.#stays(origin, `${list} ${canonical(one)}`));
+        const left = this.#present(list, stay, unchanged);
+        return left.length === 0 ? [] : [{ list, left }];
+      });
+      if (places.length === 0 && lists.length === 0) continue;
+      const entry = this.#entryOf(origin);
+      for (const place of places) entry.set.add(place);
+      for (const { list, left } of lists) for (const element of left) addTo(entry, list, element);
+    }
+  }
+
+  /**
+   * Takes over what the request claims of a policy where the policy itself says that the object has it already. Of the stored annotation
+   * that came back, only what was kept counts: it follows the policy's generation.
+   */
+  keepConfirmed(claims: readonly Origin[], findings: readonly ModuleFinding[]): void {
+    if (claims.length === 0) return;
+    const byPolicy = new Map(claims.map((claim) => [`${claim.module} ${claim.policy}`, claim]));
+    for (const { module, policy, outcome, path, elements = [] } of findings) {
+      if (outcome !== "same" || policy === undefined || path === undefined) continue;
+      const claim = byPolicy.get(`${module} ${policyKey(policy)}`);
+      if (claim === undefined) continue;
+      const where = pointer(path);
+      const claimed = Object.hasOwn(claim.added, where) ? (claim.added[where] ?? []) : [];
+      const confirmed = claimed.length === 0 ? [] : elements.map(tokensOf);
+      const left = claimed.filter((one) => includesElement(confirmed, one));
+      if (left.length === 0 && !claim.set.includes(where)) continue;
+      if (claims === this.#stored.origins && !this.#has(module, policy, where)) continue;
+      const entry = this.#entryOf({ ...versioned(policy), module });
+      if (claim.set.includes(where)) entry.set.add(where);
+      for (const element of left) addTo(entry, where, element);
+    }
+  }
+
+  /** Records an edit that a policy made. */
+  add({ kind, path, value, finding, provenance, slot, previous }: Edit): void {
+    if (finding?.policy === undefined || finding.recordedByModule) return;
+    const entry = this.#entryOf({ ...versioned(finding.policy), module: finding.module });
+    if (kind === "append") {
+      addTo(entry, pointer(path.slice(0, -1)), value ?? null);
+      return;
+    }
+    const place = pointer(path);
+    this.#writers.set(place, (this.#writers.get(place) ?? new Set()).add(entry.policy));
+    if (!this.#before.has(place)) this.#before.set(place, slot.length === path.length ? previous : undefined);
+    if (kind === "set" && provenance?.adds !== undefined) {
+      entry.added.delete(place);
+      for (const element of provenance.adds) addTo(entry, place, element);
+      return;
+    }
+    // Of several policies that set a text the last one's is there; a list or an object has something of each.
+    if (typeof value !== "object")
+      for (const other of this.#entries.values()) if (other !== entry) other.set.delete(place);
+    entry.set.add(place);
+  }
+
+  /** All that policies put there and that is there in the end. */
+  origins(): Origin[] {
+    const now = new Unchanged(this.#draft.object, this.#draft.object);
+    return [...this.#entries.values()].flatMap(({ set, added, ...entry }) => {
+      const places = [...set].filter(
+        (place) =>
+          atPointer(this.#draft.object, place) !== undefined ||
+          this.#before.get(place) !== undefined ||
+          this.#isStillEmpty(place),
+      );
+      const lists = [...added].flatMap(([list, elements]) => {
+        const left = this.#present(list, [...elements.values()], now);
+        return left.length === 0 ? [] : [[list, left] as const];
+      });
+      if (places.length === 0 && lists.length === 0) return [];
+      return [{ ...entry, set: places, added: Object.fromEntries(lists) }];
+    });
+  }
+
+  /** The elements of a policy that a list has. Where the policy wrote the list whole they count together: they are alternatives. */
+  #present(list: string, elements: readonly Json[], object: Unchanged): readonly Json[] {
+    const isWhole = [this.#before, this.#stored.was, this.#sent.was].some((whole) => whole.has(list));
+    const found = elements.filter((element) => object.hasElement(list, element));
+    return isWhole && found.length > 0 ? elements : found;
+  }
+
+  /** The values that places of these origins had before: as they were replaced now, or as the annotations say of the value there. */
+  replaced(origins: readonly Origin[]): ReadonlyMap<string, Replaced> {
+    const replaced = new Map<string, Replaced>();
+    const room = listRoom();
+    for (const place of new Set(origins.flatMap(({ set, added }) => [...set, ...Object.keys(added)]))) {
+      const known = [this.#stored.was.get(place), this.#sent.was.get(place)].filter(
+        (one) => one !== undefined,
+      );
+      const isWritten = this.#before.has(place);
+      if (!isWritten && known.length === 0) continue;
+      const value = atPointer(this.#draft.object, place);
+      if (!takesRoom(value, room)) continue;
+      const now = digestOf(value);
+      const entry =
+        known.find((one) => one.now === now) ?? (isWritten ? this.#written(place, now) : undefined);
+      // A text that was absent before needs no more than its place.
+      if (entry !== undefined && (entry.value !== undefined || typeof value === "object"))
+        replaced.set(place, entry);
+    }
+    return replaced;
+  }
+
+  /** What a place had before the edits; of one that policies had written before, what it had before those, if that is known. */
+  #written(place: string, now: string): Replaced | undefined {
+    const before = this.#before.get(place);
+    const replaced = this.#stored.was.get(place);
+    if (replaced?.now === digestOf(before)) return { ...replaced, now };
+    const hasOthers = [...this.#entries.values()].some(
+      (entry) =>
+        (entry.set.has(place) || entry.added.has(place)) && !this.#writers.get(place)?.has(entry.policy),
+    );
+    return hasOthers
+      ? undefined
+      : { ...(before === undefined || before === null ? {} : { value: before }), now };
+  }
+
+  /** Whether a policy emptied a list of the stored object and it is still empty. The API server stores empty lists as absent. */
+  #isStillEmpty(place: string): boolean {
+    const replaced = this.#stored.was.get(place);
+    if (replaced?.value === undefined || replaced.now !== digestOf(undefined)) return false;
+    return [this.#draft.old, this.#draft.object].every((one) => {
+      const value = atPointer(one, place);
+      return value === undefined || (Array.isArray(value) && value.length === 0);
+    });
+  }
+
+  #has(module: string, policy: PolicyRef, place: string): boolean {
+    const entry = this.#entries.get(`${module} ${policyKey(policy)}`);
+    return entry !== undefined && (entry.set.has(place) || entry.added.has(place));
+  }
+
+  #stays({ module, policy }: Origin, part: string): boolean {
+    return !this.#removed.has(`${module} ${policy} ${part}`);
+  }
+
+  /** The entry of a policy, with the uid and generation of its latest origin. */
+  #entryOf({ module, policy, uid, generation }: Omit<Origin, "set" | "added">): Entry {
+    const key = `${module} ${policy}`;
+    const { set = new Set<string>(), added = new Map<string, Map<string, Json>>() } =
+      this.#entries.get(key) ?? {};
+    const version = {
+      ...(uid === undefined ? {} : { uid }),
+      ...(generation === undefined ? {} : { generation }),
+    };
+    const entry = { module, policy, ...version, set, added };
+    this.#entries.set(key, entry);
+    return entry;
+  }
+}
+
+function versioned(policy: PolicyRef): Omit<Origin, "module" | "set" | "added"> {
+  const { uid, generation } = policy;
+  return {
+    policy: policyKey(policy),
+    ...(uid === undefined ? {} : { uid }),
+    ...(generation === undefined ? {} : { generation }),
+  };
+}
+
+/** A text for each place and element of an origin. */
+function partsOf({ module, policy, set, added }: Origin): string[] {
+  const elements = Object.entries(added).flatMap(([list, all]) =>
+    all.map((one) => `${list} ${canonical(one)}`),
+  );
+  return [...set, ...elements].map((part) => `${module} ${policy} ${part}`);
+}
+
+function addTo({ added }: Entry, list: string, element: Json): void {
+  const elements = added.get(list) ?? new Map<string, Json>();
+  added.set(list, elements.set(canonical(element), element));
+}
+
+/** What an object still has of the stored one. Each place is compared once, however often the annotation names it. */
+export class Unchanged {
+  readonly #now: JsonObject;
+  readonly #old: JsonObject | undefined;
+  readonly #places = new Map<string, boolean>();
+  readonly #lists = new Map<string, readonly ReadList[]>();
+  readonly #rooms: readonly [ListRoom, ListRoom, ListRoom] = [listRoom(), listRoom(), listRoom()];
+
+  constructor(now: JsonObject, old: JsonObject | undefined) {
+    this.#now = now;
+    this.#old = old;
+  }
+
+  has(place: string): boolean {
+    let same = this.#places.get(place);
+    if (same === undefined) {
+      const [room] = this.#rooms;
+      const value = atPointer(this.#now, place);
+      same = value !== undefined && takesRoom(value, room) && equal(value, atPointer(this.#old, place));
+      this.#places.set(place, same);
+    }
+    return same;
+  }
+
+  /**
+   * Whether a list still has an element, at any index: others may have added, removed and moved elements. An element with further items in
+   * its lists counts: a term to which others have added requirements still has those of the policy.
+   */
+  hasElement(list: string, element: Json): boolean {
+    return this.#listAt(list).every(
+      (one) => one.texts.has(canonical(element)) || includesElement(one.elements, element),
     );
   }
-  const apart = claimed.filter(({ module }) => isAskedApart(module));
-  if (apart.length > 0) {
-    const now = new Kept(draft.object, draft.object);
-    for (const origin of apart) index.keep(ownedStill(origin, draft.disowned), now);
-  }
-  const lists = new AddedTo(draft);
-  for (const edit of draft.edits) {
-    if (edit.finding?.policy === undefined || edit.finding.recordedByModule || edit.kind === "remove")
-      continue;
-    // A later module may have removed it again.
-    if (draft.get(...edit.path) === undefined) continue;
-    if (edit.kind === "append") {
-      const list = edit.path.slice(0, -1);
-      const value = edit.value ?? null;
-      const where = pointer(list);
-      // Where the list was written whole since, the element may be at another index or gone.
-      if (lists.carry(list, where, value)) index.add(edit.finding, where, value);
-    } else if (edit.adds === undefined) index.set(edit.finding, pointer(edit.path));
-    else {
-      const where = pointer(edit.path);
-      if (edit.adds.all) index.forget(edit.finding, where);
-      // A later edit may have left an element out again.
-      for (const element of edit.adds.elements)
-        if (lists.carry(edit.path, where, element)) index.add(edit.finding, where, element);
-    }
-  }
-  const modules = index.modules();
-  const path: Path = ["metadata", "annotations", PROVENANCE];
-  const present = stringAt(draft.object, ...path);
-  const bare = noteFrom(modules ?? {}, undefined);
-  const before = stringAt(old, ...path);
-  const news = bare !== bareNote(before);
-  // A mark of an earlier update means nothing any more. It goes with the next change, and is no reason for one.
-  if (!news && present === before) return true;
-  const mark = news ? draft.renewed : undefined;
-  if (modules === undefined && mark === undefined)
-    return present === undefined || draft.remove(path, undefined);
-  const text = mark === undefined ? bare : noteFrom(modules ?? {}, mark);
-  if (text === present) return true;
-  if (!fits(draft.object, text)) {
-    // Where the note has no room, what the client wrote in its place must not pass for it.
-    draft.remove(path, undefined);
-    return false;
-  }
-  return draft.set(path, text, undefined);
-}
 
-/** Lists up to this length are searched element by element; longer ones are spelled out once. */
-const SHORT_LIST = 16;
-
-/** The lists that edits have added to, as they are in the end. */
-class AddedTo {
-  readonly #draft: Draft;
-  readonly #lists = new Map<string, ElementList>();
-  readonly #room = listRoom();
-
-  constructor(draft: Draft) {
-    this.#draft = draft;
+  /** The same for the very element. */
+  hasSameElement(list: string, element: Json): boolean {
+    return this.#listAt(list).every(({ texts }) => texts.has(canonical(element)));
   }
 
-  /** `where` is the pointer of `path`. Nearly always the element is as it was added; only else is the list spelled out. */
-  carry(path: Path, where: string, element: Json): boolean {
-    const list = this.#draft.get(...path);
-    if (Array.isArray(list) && list.length <= SHORT_LIST)
-      for (let i = list.length - 1; i >= 0; i--) if (equal(list[i], element)) return true;
-    let elements = this.#lists.get(where);
-    if (elements === undefined) {
-      elements = new ElementList(list, this.#room);
-      this.#lists.set(where, elements);
-    }
-    return elements.carries(canonical(element));
+  #listAt(list: string): readonly ReadList[] {
+    const known = this.#lists.get(list);
+    if (known !== undefined) return known;
+    const [, nowRoom, oldRoom] = this.#rooms;
+    const now = readList(atPointer(this.#now, list), nowRoom);
+    const both = this.#old === this.#now ? [now] : [now, readList(atPointer(this.#old, list), oldRoom)];
+    this.#lists.set(list, both);
+    return both;
   }
 }
 
-/** What is left of an origin without what was taken out. */
-function ownedStill(origin: Origin, disowned: readonly Origin[]): Origin {
-  let left = origin;
-  for (const { module, policy, set, added } of disowned) {
-    if (module !== origin.module || policy !== origin.policy) continue;
-    const places = new Set(set);
-    const lists = Object.entries(left.added).map(([list, elements]) => {
-      const gone = new Set(added[list]?.map(spelled));
-      return [list, elements.filter((element) => !gone.has(spelled(element)))] as const;
-    });
-    left = {
-      ...left,
-      set: left.set.filter((place) => !places.has(place)),
-      added: Object.fromEntries(lists),
-    };
-  }
-  return left;
+/** Lists in which policies combine elements have at most this many. Longer ones are searched for the very element only. */
+const MAX_COMBINED = 128;
+
+interface ReadList {
+  readonly texts: ReadonlySet<string>;
+  readonly elements: readonly Tokens[];
+}
+
+function readList(list: Json | undefined, room: ListRoom): ReadList {
+  const elements = readableElements(list, room) ?? [];
+  return {
+    texts: new Set(elements.map(canonical)),
+    elements: elements.length > MAX_COMBINED ? [] : elements.filter(isObject).map(tokensOf),
+  };
+}
+
+/** An object in texts: one for all members that are not lists, one for each item of those that are. */
+type Tokens = ReadonlySet<string>;
+
+function tokensOf(element: Json): Tokens {
+  if (!isObject(element)) return new Set([canonical(element)]);
+  const members = Object.entries(element);
+  const rest = members.filter(([, value]) => !Array.isArray(value));
+  const tokens = new Set([canonical(Object.fromEntries(rest))]);
+  for (const [name, value] of members)
+    if (Array.isArray(value)) for (const item of value) tokens.add(`${name} ${canonical(item)}`);
+  return tokens;
+}
+
+/** Whether one of these has all that an element has. */
+function includesElement(elements: readonly Tokens[], element: Json): boolean {
+  if (elements.length === 0) return false;
+  const wanted = tokensOf(element);
+  return elements.some((tokens) => wanted.isSubsetOf(tokens));
 }
 
 /** Whether all annotations together stay within the limit with this one. */
@@ -153,7 +377,7 @@ function fits(object: JsonObject, text: string): boolean {
   const others = isObject(annotations) ? annotations : {};
   let characters = PROVENANCE.length + text.length;
   for (const key in others) characters += key.length + textOf(others[key]).length;
-  // No character takes more than three bytes, so nearly always the bytes need not be counted.
+  // A character takes at most three bytes, so the bytes rarely need to be counted.
   if (3 * characters <= ANNOTATIONS_LIMIT) return true;
   let bytes = Buffer.byteLength(PROVENANCE) + Buffer.byteLength(text);
   for (const key of Object.keys(others)) {

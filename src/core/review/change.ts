@@ -31,8 +31,8 @@ export function changeKinds(phases: readonly Evaluation[]): ReadonlyMap<ModuleFi
 }
 
 /** A list that is written whole for some elements adds these. */
-function kindOf({ kind, adds, existed, previous, slot, path }: Edit): Change["change"] {
+function kindOf({ kind, provenance, existed, previous, slot, path }: Edit): Change["change"] {
   if (kind === "remove") return "remove";
   const replaces = existed && previous !== undefined && previous !== null && slot.length === path.length;
-  return kind === "set" && adds === undefined && replaces ? "change" : "add";
+  return kind === "set" && provenance?.adds === undefined && replaces ? "change" : "add";
 }

@@ -7,7 +7,7 @@ import { responseOf } from "../evaluate/response.ts";
 import { stringAt } from "../json.ts";
 import type { Hook } from "../module/hook.ts";
 import { fieldPath } from "../path.ts";
-import { PROVENANCE } from "../provenance/origin.ts";
+import { PROVENANCE } from "../provenance/annotation.ts";
 import { changesOf } from "./change.ts";
 import type { Change, ReviewResult } from "./result.ts";
 import { traceOf, untouched } from "./trace.ts";

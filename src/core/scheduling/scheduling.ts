@@ -10,6 +10,7 @@ import type { PreparedWorld } from "./prepared-world.ts";
 export type { FilterName } from "./filter.ts";
 export { type PreparedWorld, prepareWorld } from "./prepared-world.ts";
 export { releaseOf } from "./releases.ts";
+export type { SchedulingWorld } from "./world.ts";
 
 /** The verdict on a node. A node fails by the first filter that rejects it; unknown means that no filter rejects it for certain. */
 export type NodeVerdict =

@@ -5,8 +5,8 @@ import { moduleSetting } from "../../core/module/setting-condition.ts";
 import { CODES } from "./codes.ts";
 import { declaration } from "./declaration.ts";
 import { type Exception, Exceptions } from "./exceptions/exceptions.ts";
-import { evaluatePart } from "./hooks/part.ts";
-import { PARTS } from "./hooks/parts.ts";
+import { runHandler } from "./hooks/handler.ts";
+import { HANDLERS } from "./hooks/handlers.ts";
 import { podSecurityException } from "./kinds.ts";
 import { METRICS } from "./metrics.ts";
 import { NODES } from "./nodes/node-os.ts";
@@ -43,14 +43,15 @@ export const podOS = defineModule<Exception>({
       why: "know the Pod Security levels of a namespace",
     },
   ],
-  hooks: (_policies, _view, installation, gates) => PARTS.flatMap(({ hooks }) => hooks(installation, gates)),
+  hooks: (_policies, _view, installation, gates) =>
+    HANDLERS.flatMap(({ hooks }) => hooks(installation, gates)),
   assemble: (policies, installation) => {
     // Where the API server's plugin judges, it knows no exceptions.
     const { mode } = settingsOf(installation).podSecurity;
     const exceptions = new Exceptions(mode === "Replace" ? policies : []);
     const evaluate = (context: Context) => {
-      const part = PARTS.find(({ name }) => name === context.hook);
-      return part === undefined ? allow() : evaluatePart(part, context, exceptions);
+      const handler = HANDLERS.find(({ name }) => name === context.hook);
+      return handler === undefined ? allow() : runHandler(handler, context, exceptions);
     };
     return { mutate: evaluate, validate: evaluate };
   },

@@ -1,6 +1,6 @@
 import { defineCommand, type InputDocuments, type InputText } from "../../core/module/command.ts";
 import type { ModuleDeclaration } from "../../core/module/declaration.ts";
-import { OPERAND } from "./operator/names.ts";
+import { OPERAND } from "./operand-names.ts";
 
 const name = "project-limit";
 

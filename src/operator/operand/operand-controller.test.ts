@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { refuse } from "../../../test/support/cluster/api-server.ts";
 import { AT, OperandCluster } from "../../../test/support/operator/operand.ts";
 import { at, type JsonObject, listAt, stringAt } from "../../core/json.ts";
-import { OPERAND } from "../../modules/project-limit/operator/names.ts";
+import { OPERAND } from "../../modules/project-limit/operand-names.ts";
 import { TRUST_MS } from "../certificates/path-tokens.ts";
 
 const SPEC = { limits: [{ maxProjects: 2 }], certificates: "Own" };

@@ -1,6 +1,6 @@
 import { StatusError } from "../../cluster/client/api-response.ts";
 import { listAll } from "../../cluster/client/list-pages.ts";
-import { collectionOf, LABEL, tallyName } from "../../cluster/tallies/tally-objects.ts";
+import { collectionOf, LABEL, tallyName } from "../../cluster/policy-statistics/tally-objects.ts";
 import { OBSERVATIONS } from "../../core/evaluate/observations.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";

@@ -3,7 +3,7 @@ import type { Client } from "../../cluster/client/client.ts";
 import { pathSegment } from "../../cluster/client/path-segment.ts";
 import { poll } from "../../cluster/client/retry.ts";
 import { FIELD_MANAGER } from "../../cluster/controller/planned-writes.ts";
-import { collectionOf } from "../../cluster/tallies/tally-objects.ts";
+import { collectionOf } from "../../cluster/policy-statistics/tally-objects.ts";
 import { at, type Json, type JsonObject, listAt, stringAt } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
 import { askedName, type Hook } from "../../core/module/hook.ts";

@@ -1,6 +1,6 @@
 import type { Client } from "../../cluster/client/client.ts";
 import { listAll } from "../../cluster/client/list-pages.ts";
-import { collectionOf } from "../../cluster/tallies/tally-objects.ts";
+import { collectionOf } from "../../cluster/policy-statistics/tally-objects.ts";
 import { isObject, type Json, stringAt } from "../../core/json.ts";
 import { nameOf } from "../../core/kubernetes/object.ts";
 import type { Hook } from "../../core/module/hook.ts";

@@ -1,7 +1,7 @@
 // The command line of a container on this machine.
 import { cpSync, mkdirSync, rmSync, symlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { OPERAND } from "../../../src/modules/project-limit/operator/names.ts";
+import { OPERAND } from "../../../src/modules/project-limit/operand-names.ts";
 import { cacheFolder } from "../binaries/places.ts";
 import type { Program } from "../processes/process.ts";
 import { containedCommand, type ImageRoot } from "./contained.ts";

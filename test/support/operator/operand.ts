@@ -2,7 +2,7 @@
 import { at, equal, isObject, type Json, type JsonObject, stringAt } from "../../../src/core/json.ts";
 import { parseVersion } from "../../../src/core/kubernetes/versions.ts";
 import { SILENT } from "../../../src/core/log.ts";
-import { OPERAND } from "../../../src/modules/project-limit/operator/names.ts";
+import { OPERAND } from "../../../src/modules/project-limit/operand-names.ts";
 import { operator } from "../../../src/modules/project-limit/operator/operator.ts";
 import { OperandController } from "../../../src/operator/operand/operand-controller.ts";
 import { limits } from "../../builders/project-limit.ts";

@@ -1,6 +1,6 @@
 import { type Json, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
 import { checkDnsLabel } from "../../../core/kubernetes/names.ts";
-import { parsePrincipal, type UserInfo } from "../../../core/kubernetes/principals.ts";
+import { parsePrincipal, type Sender } from "../../../core/kubernetes/principals.ts";
 import type { EntryList, Group, GroupEntry, GroupOrigin, Role } from "../groups/group.ts";
 
 const CONTROL_CHARACTER = /\p{Cc}/u;
@@ -83,7 +83,7 @@ function prefixWarning(prefix: string): string {
 
 /** The entry by which the sender of a request may assign pods to the group's nodes. */
 export function actorMatches(
-  userInfo: UserInfo | JsonObject | undefined,
+  userInfo: Sender | JsonObject | undefined,
   group: Group,
 ): GroupEntry | undefined {
   return group.index.actor(usernameOf(userInfo), groupsOf(userInfo));
@@ -91,7 +91,7 @@ export function actorMatches(
 
 /** The emergency entry that the sender of a request matches. */
 export function emergencyMatches(
-  userInfo: UserInfo | JsonObject | undefined,
+  userInfo: Sender | JsonObject | undefined,
   group: Group,
 ): GroupEntry | undefined {
   return group.emergencyIndex.actor(usernameOf(userInfo), groupsOf(userInfo));
@@ -106,10 +106,10 @@ export function podMatches(
   return group.index.pod(namespace, serviceAccount || DEFAULT_ACCOUNT);
 }
 
-function usernameOf(userInfo: UserInfo | JsonObject | undefined): string {
+function usernameOf(userInfo: Sender | JsonObject | undefined): string {
   return stringAt(userInfo as Json | undefined, "username") ?? "";
 }
 
-function groupsOf(userInfo: UserInfo | JsonObject | undefined): readonly string[] {
+function groupsOf(userInfo: Sender | JsonObject | undefined): readonly string[] {
   return listAt(userInfo as Json | undefined, "groups").filter((one) => typeof one === "string");
 }

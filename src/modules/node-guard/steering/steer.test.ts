@@ -18,8 +18,8 @@ import {
 } from "../../../../test/builders/guard.ts";
 import { clusterPolicy, namespace } from "../../../../test/builders/policy.ts";
 import { requestFor } from "../../../../test/builders/request.ts";
-import { at, type JsonObject } from "../../../core/json.ts";
-import { provenanceOf } from "../../../core/provenance/origin.ts";
+import { at, type JsonObject, listAt } from "../../../core/json.ts";
+import { provenanceOf } from "../../../core/provenance/annotation.ts";
 import { placement } from "../../placement/index.ts";
 import { nodeGuard } from "../index.ts";
 
@@ -239,4 +239,63 @@ test("the provenance annotation names the group, also after another call and bes
     cluster,
   );
   expect(modules(again.object)).toEqual(expected);
+});
+
+describe("the provenance annotation of a steered DaemonSet", () => {
+  const GPU = { ...GROUP, name: "Gpu", labelSelector: { matchLabels: { gpu: "yes" } } };
+  const gpuNode = worker("gpu-0", { gpu: "yes" });
+  const nodes = [controlPlaneNode("cp-0"), worker("w-0"), gpuNode];
+  const own = { ...EXISTS, ...required(byLabel("zone", "NotIn", "x")) };
+  const reapplied = (object: JsonObject): JsonObject => {
+    const metadata = object["metadata"] as JsonObject;
+    const annotations = metadata["annotations"] as JsonObject;
+    return {
+      ...object,
+      metadata: { ...metadata, annotations: { ...annotations, "usher.dev/reapply": "now" } },
+    };
+  };
+  const reapply = async (object: JsonObject, groups: readonly JsonObject[]) =>
+    await askGuard(
+      requestFor(reapplied(structuredClone(object) as JsonObject), {
+        operation: "UPDATE",
+        oldObject: object,
+        userInfo: MALLORY,
+      }),
+      { nodes, groups },
+    );
+
+  test("names every group that steers, and a reapply takes back what a removed group added", async () => {
+    const created = await askGuard(requestFor(daemonSet(own), { userInfo: MALLORY }), {
+      nodes,
+      groups: [GROUP, GPU],
+    });
+    expect(provenanceOf(created.object).map(({ policy }) => policy)).toEqual([
+      "NodeGroup/ControlPlane",
+      "NodeGroup/Gpu",
+    ]);
+    const fresh = await askGuard(requestFor(daemonSet(own), { userInfo: MALLORY }), {
+      nodes,
+      groups: [GROUP],
+    });
+    const one = await reapply(created.object, [GROUP]);
+    expect(templateOf(one.object)).toEqual(templateOf(fresh.object));
+    expect(provenanceOf(one.object).map(({ policy }) => policy)).toEqual(["NodeGroup/ControlPlane"]);
+  });
+
+  test("has the tolerations that were dropped, and a reapply brings them back", async () => {
+    const dropping = { ...GROUP, steering: "DropToleration" };
+    const created = await askGuard(requestFor(daemonSet({ tolerations: [NAMED] }), { userInfo: MALLORY }), {
+      nodes,
+      groups: [dropping, GPU],
+    });
+    expect(listAt(templateOf(created.object), "tolerations")).toEqual([]);
+    expect(provenanceOf(created.object)[0]).toMatchObject({
+      policy: "NodeGroup/ControlPlane",
+      set: ["/spec/template/spec/tolerations"],
+    });
+    const back = await reapply(created.object, [GPU]);
+    expect(templateOf(back.object)["tolerations"]).toEqual([NAMED]);
+    const same = await reapply(created.object, [dropping, GPU]);
+    expect(templateOf(same.object)).toEqual(templateOf(created.object));
+  });
 });

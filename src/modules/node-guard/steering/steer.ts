@@ -6,7 +6,9 @@ import { isBeingDeleted, isMirrorPod } from "../../../core/kubernetes/object.ts"
 import { isBoundSpec, isGatedSpec } from "../../../core/kubernetes/pod-state.ts";
 import { podTemplateOf, specPath, type WorkloadKind } from "../../../core/kubernetes/workloads.ts";
 import type { Context } from "../../../core/module/module.ts";
-import { provenanceOf } from "../../../core/provenance/origin.ts";
+import { provenanceOf } from "../../../core/provenance/annotation.ts";
+import { isReapply } from "../../../core/provenance/reapply.ts";
+import { takeBack } from "../../../core/provenance/take-back.ts";
 import { PodNodes, seenBefore } from "../claims/pod-nodes.ts";
 import { reachableGroups, selectionClaims } from "../claims/selection.ts";
 import { REQUIRED, REQUIRED_TERMS, termsOf } from "../claims/terms.ts";
@@ -31,6 +33,7 @@ export function steer(context: Context, all: readonly Group[]): Result {
   const steering = all.filter(steers);
   const workload = installation.workloads.byResource(request.resource.group, request.resource.resource);
   if (steering.length === 0 || workload === undefined || request.subResource !== "") return allow();
+  if (workload.kind === "DaemonSet" && isReapply(object)) takeBack(object, MODULE);
   const { spec } = podTemplateOf(object.object, workload) ?? {};
   const stored = request.operation === "UPDATE" ? podTemplateOf(object.old, workload)?.spec : undefined;
   if (spec === undefined || isBoundSpec(spec) || isBeingDeleted(object.object)) return allow();

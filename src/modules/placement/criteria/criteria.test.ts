@@ -3,17 +3,14 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { CRITERION_CASES } from "../../../../test/builders/criterion-cases.ts";
-import { again } from "../../../../test/builders/json.ts";
-import { merged, mergedSpec } from "../../../../test/builders/merged.ts";
+import { carried, merged, mergedSpec } from "../../../../test/builders/merged.ts";
 import { pod } from "../../../../test/builders/pod.ts";
-import { Draft } from "../../../core/evaluate/draft.ts";
 import { canonical, type Json, type JsonObject } from "../../../core/json.ts";
 import type { Problem } from "../../../core/policy/problem.ts";
-import { provenanceOf } from "../../../core/provenance/origin.ts";
-import type { PlacementRequest } from "../merge/target.ts";
+import { provenanceOf } from "../../../core/provenance/annotation.ts";
+import type { PlacementRequest } from "../merge/context.ts";
 import { WorkBudget } from "../merge/work-budget.ts";
-import { injectionsOf } from "../update/injections.ts";
-import { removeInjections } from "../update/remove-injection.ts";
+import { ALL_STALE } from "../update/stale-injection.ts";
 import { CRITERIA, criterionAt, parseCriteria } from "./criteria.ts";
 
 const MODULE = join(import.meta.dirname, "..");
@@ -51,11 +48,10 @@ describe.each(CRITERIA.map((criterion) => [criterion.name, criterion] as const))
         const stored = merged(manifest, [requestOf(policy)]);
         if (criterion.unmet !== undefined) expect(unmet({}, policy)).not.toEqual([]);
         expect(unmet(stored.spec, policy)).toEqual([]);
-        const restored = merged(manifest, injectionsOf(stored.object, ["spec"]), { old: stored.object });
-        expect(canonical(restored.spec)).toBe(canonical(stored.spec));
-        const draft = new Draft(again(stored.object), again(stored.object));
-        removeInjections(draft, provenanceOf(stored.object), ["spec"]);
-        expect(draft.get("spec")).toEqual(manifest["spec"]);
+        expect(canonical(carried(manifest, stored.object).spec)).toBe(canonical(stored.spec));
+        const removed = carried(stored.object, stored.object, { stalePart: ALL_STALE });
+        expect(removed.spec).toEqual(manifest["spec"]);
+        expect(provenanceOf(removed.object)).toEqual([]);
       }),
       { numRuns: 50 },
     );
@@ -65,9 +61,9 @@ describe.each(CRITERIA.map((criterion) => [criterion.name, criterion] as const))
     fc.assert(
       fc.property(cases.policies, (policy) => {
         const [origin] = provenanceOf(merged(pod({ spec: {} }), [requestOf(policy)]).object);
-        const places = criterion.recorded === "set" ? origin?.set : Object.keys(origin?.added ?? {});
-        expect(places?.length).toBeGreaterThan(0);
-        for (const place of places ?? []) expect(criterionAt(place, ["spec"])).toBe(criterion);
+        const places = [...(origin?.set ?? []), ...Object.keys(origin?.added ?? {})];
+        expect(places.length).toBeGreaterThan(0);
+        for (const place of places) expect(criterionAt(place, ["spec"])).toBe(criterion);
       }),
       { numRuns: 20 },
     );

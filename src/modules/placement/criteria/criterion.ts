@@ -1,24 +1,23 @@
 import type { z } from "zod";
-import type { Draft } from "../../../core/evaluate/draft.ts";
 import type { Json, JsonObject } from "../../../core/json.ts";
 import type { Access } from "../../../core/module/module.ts";
 import type { Path } from "../../../core/path.ts";
 import type { CelRule } from "../../../core/policy/kind.ts";
 import type { Problem } from "../../../core/policy/problem.ts";
-import type { Origin } from "../../../core/provenance/origin.ts";
-import type { Kept } from "../../../core/provenance/origin-index.ts";
+import type { Origin } from "../../../core/provenance/annotation.ts";
+import type { Unchanged } from "../../../core/provenance/provenance.ts";
+import type { MergeContext } from "../merge/context.ts";
 import type { Report } from "../merge/report.ts";
-import type { Target } from "../merge/target.ts";
 import type { WorkBudget } from "../merge/work-budget.ts";
 
 /** The value that a policy wants for one criterion. */
-export interface Want<Value = unknown> {
+export interface CriterionValue<Value = unknown> {
   readonly criterion: Criterion<Value>;
   readonly value: Value;
 }
 
 /** All that a policy wants, in the order of application. Ten thousand policies must stay small: absent criteria take no room. */
-export type Criteria = readonly Want[];
+export type Criteria = readonly CriterionValue[];
 
 /** The value that a policy wants for a criterion; `undefined` where it wants none. */
 export function wantedOf<Value>(criteria: Criteria, criterion: Criterion<Value>): Value | undefined {
@@ -97,11 +96,7 @@ export interface Stored {
   readonly podSpec: Json | undefined;
   /** The path of the pod's spec. */
   readonly spec: Path;
-  readonly kept: Kept;
-}
-
-export interface Ranking<Value> {
-  of(injected: Value): number;
+  readonly has: Unchanged;
 }
 
 /**
@@ -133,7 +128,7 @@ export interface Criterion<Value = unknown> {
   readonly kubelet?: "checks" | "ignores";
 
   /** Adds what is wanted and not there. */
-  merge(target: Target, wanted: Value, report: Report): void;
+  merge(target: MergeContext, wanted: Value, report: Report): void;
   /** Why the pod can't have it beside another field, as the spec is now or as this policy will make it. */
   excluded?(podSpec: Json | undefined, criteria: Criteria, limits: Limits): string | undefined;
   readonly reference?: Reference;
@@ -144,21 +139,22 @@ export interface Criterion<Value = unknown> {
   /** What a pod's spec does not have of it, judged by meaning; absent: a preference, which is never enforced. */
   unmet?(podSpec: JsonObject | undefined, wanted: Value, budget: WorkBudget): readonly UnmetRequirement[];
 
-  /**
-   * How provenance records an injection: places that were set, elements that were added to a list, or terms that were combined with all
-   * others of a list and come and go together.
-   */
-  readonly recorded: "set" | "added" | "combined";
   /** The list that elements are added to, below a pod's spec. */
   readonly list?: Path;
-  /** What of a recorded injection the stored object still has. */
+  /** Elements are combined with the pod's: those of all policies are taken out together, and those that stay are merged again. */
+  readonly combined?: true;
+  /** One text for lists that mean the same in a pod. @default those with the same elements */
+  readonly listMeaning?: (list: readonly Json[], podSpec: Json | undefined) => string;
+  /** Other fields of a pod's spec that decide whether elements may be in the list. */
+  readonly judgedBy?: readonly string[];
+  /** Whether a value of the field counts as absent. @default the empty ones */
+  readonly isUnset?: (value: Json) => boolean;
+  /** What a policy injected, by the annotation of the stored object and as far as that object still has it. */
   injected(origin: Origin, stored: Stored): Value | undefined;
-  /** Injections of it are restored before all others, which are judged by it. */
-  readonly restoredFirst?: true;
-  /** Ranks injections as they were applied: a policy appends behind those before it. */
-  restoreRank?(stored: Stored): Ranking<Value>;
-  /** Whether a policy still wants the value that was set at a place. Of places only. */
-  stillSets?(wanted: Value, place: Path, value: Json | undefined): boolean;
-  /** Removes injections from the object, as far as they are there as the policies wrote them. */
-  remove(draft: Draft, origins: readonly Origin[], spec: Path): void;
+  /** The reverse: the places and elements by which the annotation names an injection. */
+  recorded(injected: Value, spec: Path): Pick<Origin, "set" | "added">;
+  /** The part of an injection that its policy no longer wants; `undefined` where it wants all of it. */
+  outdated(injected: Value, wanted: Value | undefined): Value | undefined;
+  /** The field without injections, as far as they are there as the policies wrote them; `undefined` where nothing is left. */
+  without(present: Json, injected: readonly Value[]): Json | undefined;
 }

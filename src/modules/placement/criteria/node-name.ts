@@ -2,7 +2,7 @@ import type { Json, JsonObject } from "../../../core/json.ts";
 import { isGatedSpec } from "../../../core/kubernetes/pod-state.ts";
 import { pointer } from "../../../core/path.ts";
 import { type Problem, warningProblem } from "../../../core/policy/problem.ts";
-import { provenanceOf } from "../../../core/provenance/origin.ts";
+import { provenanceOf } from "../../../core/provenance/annotation.ts";
 import { type Criteria, IMMUTABLE, type Limits, wantedOf } from "./criterion.ts";
 import { schedulingGates } from "./scheduling-gates.ts";
 import { nameCriterion } from "./shape/name.ts";

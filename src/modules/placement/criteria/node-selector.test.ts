@@ -3,7 +3,7 @@ import { placed, SHOP } from "../../../../test/builders/placed.ts";
 import { deployment, pod } from "../../../../test/builders/pod.ts";
 import { clusterPolicy } from "../../../../test/builders/policy.ts";
 import type { Json, JsonObject } from "../../../core/json.ts";
-import { PROVENANCE } from "../../../core/provenance/origin.ts";
+import { PROVENANCE } from "../../../core/provenance/annotation.ts";
 
 const policy = (nodeSelector: Json | undefined, name = "p", further: JsonObject = {}) =>
   clusterPolicy(name, {

@@ -1,21 +1,16 @@
-import type { Draft } from "../../../core/evaluate/draft.ts";
 import { at, isObject, type JsonObject, listAt, own, textOf } from "../../../core/json.ts";
 import { checkLabelKey, checkLabelValue } from "../../../core/kubernetes/names.ts";
 import { labelMap } from "../../../core/kubernetes/schemas.ts";
 import { type Path, pointer, steps } from "../../../core/path.ts";
 import { type Problem, problem } from "../../../core/policy/problem.ts";
-import type { Origin } from "../../../core/provenance/origin.ts";
+import { injectionText, type MergeContext } from "../merge/context.ts";
 import type { Report } from "../merge/report.ts";
-import { storedValue } from "../merge/stored-value.ts";
-import type { Target } from "../merge/target.ts";
 import { STEPS_TO_REPORT } from "../merge/work-budget.ts";
 import { labelKeys } from "../policy/cel-rules.ts";
 import { type Criterion, MUTABLE_WHILE_GATED, type UnmetRequirement } from "./criterion.ts";
 import { pinsLabel } from "./node-terms/implies.ts";
 import { REQUIRED_TERMS, requiredTermsOf } from "./node-terms/node-terms.ts";
-import { allows, could } from "./node-terms/possible-term.ts";
-import { prune } from "./shape/injected-elements.ts";
-import { isAsStored } from "./shape/name.ts";
+import { admitsLabel, isSatisfiable } from "./node-terms/possible-term.ts";
 
 /** Label keys and values, sorted by key. */
 export type NodeSelector = readonly (readonly [key: string, value: string])[];
@@ -36,8 +31,6 @@ export const nodeSelector: Criterion<NodeSelector> = {
   rule: FIELD,
   text: FIELD,
   path: [FIELD],
-  recorded: "set",
-  restoredFirst: true,
   kubelet: "checks",
   mutability: MUTABLE_WHILE_GATED,
   schema: labelMap
@@ -68,8 +61,18 @@ export const nodeSelector: Criterion<NodeSelector> = {
     });
     return pairs.length === 0 ? undefined : pairs;
   },
-  stillSets: (wanted, place, value) => wanted.some((pair) => pair[0] === place.at(-1) && pair[1] === value),
-  remove: removeKeys,
+  recorded: (pairs, spec) => ({ set: pairs.map(([key]) => pointer([...spec, FIELD, key])), added: {} }),
+  outdated: (pairs, wanted = []) => {
+    const now = new Map(wanted);
+    const gone = pairs.filter(([key, value]) => now.get(key) !== value);
+    return gone.length === 0 ? undefined : gone;
+  },
+  without: (present, injected) => {
+    if (!isObject(present)) return present;
+    const gone = new Map(injected.flat());
+    const rest = Object.entries(present).filter(([key, value]) => value !== gone.get(key));
+    return rest.length === 0 ? undefined : Object.fromEntries(rest);
+  },
 };
 
 function parse(spec: JsonObject, problems: Problem[]): NodeSelector | undefined {
@@ -92,7 +95,7 @@ function parse(spec: JsonObject, problems: Problem[]): NodeSelector | undefined 
   return pairs.length === 0 ? undefined : pairs;
 }
 
-function merge(target: Target, wanted: NodeSelector, report: Report): void {
+function merge(target: MergeContext, wanted: NodeSelector, report: Report): void {
   const { draft, spec, holders } = target;
   for (const [key, value] of wanted) {
     const path = [...spec, FIELD, key];
@@ -116,7 +119,7 @@ function merge(target: Target, wanted: NodeSelector, report: Report): void {
       const terms = `the required node affinity of ${report.holderOf("requiredNodeAffinity")}`;
       report.contradiction(path, `${text} of ${report.policy}: no node can match it and ${terms}`);
     } else {
-      const was = storedValue(draft, path) === value;
+      const was = target.removed.has(injectionText(path, value));
       if (draft.set(path, value, report.applied(path, text, was))) holders.set(holder, report.request.ref);
       else report.unwritable(path, `${FIELD} is not an object here`);
     }
@@ -124,7 +127,11 @@ function merge(target: Target, wanted: NodeSelector, report: Report): void {
 }
 
 /** Whether a further key leaves no term that any node could match, where there was one before. */
-function contradicts({ draft, spec, terms: known, budget }: Target, key: string, value: string): boolean {
+function contradicts(
+  { draft, spec, terms: known, budget }: MergeContext,
+  key: string,
+  value: string,
+): boolean {
   // Most pods have no affinity at all.
   if (draft.get(...spec, "affinity") === undefined) return false;
   const podSpec = draft.get(...spec);
@@ -139,9 +146,9 @@ function contradicts({ draft, spec, terms: known, budget }: Target, key: string,
   budget.spend(selector?.size ?? 0);
   let lost = false;
   for (const term of terms) {
-    const stays = allows(term, key, value, budget);
+    const stays = admitsLabel(term, key, value, budget);
     // One term that could be met and is lost is enough.
-    if ((!stays && lost) || !could(term, selector, budget)) continue;
+    if ((!stays && lost) || !isSatisfiable(term, selector, budget)) continue;
     if (stays) return false;
     lost = true;
   }
@@ -156,15 +163,4 @@ function keysIn(places: readonly string[], map: Path): string[] {
     const [key = "", ...deeper] = steps(place).slice(map.length).map(String);
     return deeper.length > 0 ? [] : [key];
   });
-}
-
-function removeKeys(draft: Draft, origins: readonly Origin[], spec: Path): void {
-  const map = [...spec, FIELD];
-  let removed = false;
-  for (const { set } of origins)
-    for (const key of keysIn(set, map)) {
-      const path = [...map, key];
-      if (isAsStored(draft, path)) removed = draft.remove(path, undefined) || removed;
-    }
-  if (removed) prune(draft, map, spec.length);
 }

@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import { merged, mergedSpec, placementRequest, requiring, term } from "../../../../test/builders/merged.ts";
 import { deployment, pod } from "../../../../test/builders/pod.ts";
 import { at, type Json, type JsonObject } from "../../../core/json.ts";
-import { provenanceOf } from "../../../core/provenance/origin.ts";
-import type { PlacementRequest } from "../merge/target.ts";
+import { provenanceOf } from "../../../core/provenance/annotation.ts";
+import type { PlacementRequest } from "../merge/context.ts";
 
 const PLACE = [
   "affinity",
@@ -263,12 +263,17 @@ describe("what is noted", () => {
       [term("a"), term("b")],
     ],
     [
-      "not what the pod says in each term as well",
+      "a term whole, also where the pod says a part of it in each term",
       requiring(term("x", "y"), term("y", "z")),
       [term("y", "a")],
-      [term("a")],
+      [term("y", "a")],
     ],
-    ["not a term that was left out", requiring(term("!a")), [term("a"), term("b")], [term("b")]],
+    [
+      "a term that was left out as well",
+      requiring(term("!a")),
+      [term("a"), term("b")],
+      [term("a"), term("b")],
+    ],
     ["nothing where it was there", requiring(term("a")), [term("a")], undefined],
   ])("%s", (_what, own, wanted, noted) => {
     expect(added(own, ...wanted)).toEqual(noted);
@@ -285,7 +290,7 @@ describe("what is noted", () => {
     const second = merged(first.object, requests);
     expect(second.patch).toEqual([]);
     expect(provenanceOf(second.object)).toEqual(provenanceOf(first.object));
-    expect(provenanceOf(first.object)[0]?.added[LIST]).toEqual([term("a"), term("b")]);
+    expect(provenanceOf(first.object)[0]?.added[LIST]).toEqual([term("y", "a"), term("b")]);
     // But not for a policy that says something else.
     const other = merged(first.object, [placementRequest({ requiredNodeAffinity: [term("x")] })]);
     expect(provenanceOf(other.object)).toEqual([]);

@@ -1,19 +1,9 @@
-import type { Draft } from "../../../core/evaluate/draft.ts";
-import { at, canonical, equal, isObject, type JsonObject } from "../../../core/json.ts";
+import { at, canonical, isObject, type JsonObject, textOf } from "../../../core/json.ts";
 import { nodeAffinity } from "../../../core/kubernetes/schemas.ts";
 import { compileNodeSelector } from "../../../core/kubernetes/selectors/node-selector.ts";
-import { type Path, pointer } from "../../../core/path.ts";
+import { pointer } from "../../../core/path.ts";
 import { type Problem, problem, warningProblem } from "../../../core/policy/problem.ts";
-import { type Origin, spelled } from "../../../core/provenance/origin.ts";
-import { stayingIn } from "../merge/stored-value.ts";
-import {
-  type Criteria,
-  type Criterion,
-  MUTABLE_WHILE_GATED,
-  type Ranking,
-  type Stored,
-  wantedOf,
-} from "./criterion.ts";
+import { type Criteria, type Criterion, MUTABLE_WHILE_GATED, wantedOf } from "./criterion.ts";
 import { nodeSelector } from "./node-selector.ts";
 import { impliesTerms } from "./node-terms/implies.ts";
 import { mergeTerms } from "./node-terms/merge-terms.ts";
@@ -21,14 +11,13 @@ import {
   REQUIRED_NODE_AFFINITY,
   REQUIRED_TERMS,
   requiredTermsOf,
-  requirementsOf,
+  termsMeaning,
   termsSizeOf,
-  withoutAdded,
+  withoutTerms,
 } from "./node-terms/node-terms.ts";
 import { satisfiable } from "./node-terms/satisfiable.ts";
 import { REQUIRED } from "./shape/affinity-lists.ts";
 import { duplicates, storedForm } from "./shape/check-list.ts";
-import { addedBy, prune } from "./shape/injected-elements.ts";
 
 /**
  * Required node affinity
@@ -45,7 +34,16 @@ export const requiredNodeAffinity: Criterion<readonly JsonObject[]> = {
   text: "required node affinity",
   path: REQUIRED_NODE_AFFINITY,
   list: REQUIRED_TERMS,
-  recorded: "combined",
+  combined: true,
+  judgedBy: ["nodeSelector"],
+  // Terms that no node can match beside the nodeSelector mean nothing.
+  listMeaning: (terms, podSpec) => {
+    const selector = Object.entries(at(podSpec, "nodeSelector") ?? {}).map(
+      ([key, value]) => [key, textOf(value)] as const,
+    );
+    const compiled = compileNodeSelector({ nodeSelectorTerms: terms }, []).terms;
+    return termsMeaning(terms.filter((_, i) => satisfiable(compiled[i] ?? { kind: "broken" }, selector)));
+  },
   kubelet: "checks",
   mutability: MUTABLE_WHILE_GATED,
   schema: nodeAffinity.shape[REQUIRED],
@@ -63,39 +61,23 @@ export const requiredNodeAffinity: Criterion<readonly JsonObject[]> = {
       ? []
       : [{ path: REQUIRED_NODE_AFFINITY, wants: "the policy's required node affinity" }];
   },
-  injected: (origin, { spec, kept }) => {
+  injected: (origin, { spec, has }) => {
     const list = pointer([...spec, ...REQUIRED_TERMS]);
-    const terms = origin.added[list]?.filter(isObject).filter((term) => kept.hasElement(list, spelled(term)));
-    return terms === undefined || terms.length === 0 ? undefined : terms;
+    const terms = origin.added[list]?.filter(isObject) ?? [];
+    // Terms are alternatives: one that is there stands for all.
+    return terms.some((term) => has.hasElement(list, term)) ? terms : undefined;
   },
-  restoreRank,
-  remove,
+  recorded: (terms, spec) => ({ set: [], added: { [pointer([...spec, ...REQUIRED_TERMS])]: terms } }),
+  // Terms are alternatives: with one more or one less all of them mean something else.
+  outdated: (terms, wanted = []) => {
+    const now = new Set(wanted.map(canonical));
+    return now.size === terms.length && terms.every((term) => now.has(canonical(term))) ? undefined : terms;
+  },
+  without: (present, injected) =>
+    Array.isArray(present) && termsSizeOf(present) === "readable"
+      ? withoutTerms(present, injected.flat())
+      : present,
 };
-
-/** By the last place of a term at which a policy's first requirement stands. Terms that are too large to be read have none. */
-function restoreRank({ podSpec }: Stored): Ranking<readonly JsonObject[]> {
-  const terms = requiredTermsOf(podSpec) ?? [];
-  const places = new Map<string, { readonly term: number; readonly index: number }[]>();
-  if (termsSizeOf(terms) === "readable")
-    for (const [term, one] of terms.entries()) {
-      for (const [index, requirement] of [...requirementsOf(one)].entries()) {
-        const known = places.get(requirement);
-        if (known === undefined) places.set(requirement, [{ term, index }]);
-        else known.push({ term, index });
-      }
-    }
-  return {
-    of: (injected) => {
-      const first = new Map<number, number>();
-      for (const requirement of new Set(injected.flatMap((term) => [...requirementsOf(term)])))
-        for (const { term, index } of places.get(requirement) ?? [])
-          first.set(term, Math.min(index, first.get(term) ?? index));
-      let rank = 0;
-      for (const index of first.values()) rank = Math.max(rank, index);
-      return rank;
-    },
-  };
-}
 
 function parse(spec: JsonObject, problems: Problem[]): readonly JsonObject[] | undefined {
   const value = at(spec, ...REQUIRED_NODE_AFFINITY);
@@ -141,24 +123,4 @@ function possibleTerms(wanted: readonly JsonObject[], criteria: Criteria): (bool
   const { terms } = compileNodeSelector({ nodeSelectorTerms: wanted }, []);
   const selector = wantedOf(criteria, nodeSelector) ?? [];
   return terms.map((term) => (term.kind === "usable" ? satisfiable(term, selector) : undefined));
-}
-
-/**
- * Several policies at once: requirements that two of them added can only be told apart from the pod's own together. A requirement that
- * the pod has in some terms only, and the policy in all, is removed from all that were combined with the policy's.
- */
-function remove(draft: Draft, origins: readonly Origin[], spec: Path): void {
-  const path = [...spec, ...REQUIRED_TERMS];
-  const added = addedBy(origins, path);
-  const present = draft.get(...path);
-  if (added.length === 0 || !Array.isArray(present) || termsSizeOf(present) !== "readable") return;
-  const rest = withoutAdded(present, added, stayingIn(draft, path, origins));
-  if (rest !== undefined) {
-    if (!equal(rest, present)) draft.set(path, rest, undefined);
-    return;
-  }
-  draft.remove(path, undefined);
-  // Without a term it would match no node, whatever else is in it.
-  const required = [...spec, ...REQUIRED_NODE_AFFINITY];
-  if (draft.remove(required, undefined)) prune(draft, required.slice(0, -1), spec.length);
 }

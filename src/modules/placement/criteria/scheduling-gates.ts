@@ -31,6 +31,7 @@ export const schedulingGates = listCriterion({
   enforced: { meets: extendsElement, namedBy: "name" },
   mutability: { gatedPod: "gates can't be added to an existing pod", ungatedPod: true },
   consumedByPod: true,
+  judgedBy: ["nodeName"],
   excluded: (podSpec) => (isBoundSpec(podSpec) ? "a pod with a node can't have scheduling gates" : undefined),
   contradictions: (_wanted, criteria) =>
     criteria.some(({ criterion }) => criterion.name === "nodeName")

@@ -4,7 +4,7 @@ import { deployment, pod } from "../../../../test/builders/pod.ts";
 import { clusterPolicy } from "../../../../test/builders/policy.ts";
 import { requestFor } from "../../../../test/builders/request.ts";
 import { type JsonObject, listAt } from "../../../core/json.ts";
-import { PROVENANCE } from "../../../core/provenance/origin.ts";
+import { PROVENANCE } from "../../../core/provenance/annotation.ts";
 
 const REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution";
 const policy = (criteria: JsonObject) =>
@@ -61,7 +61,7 @@ describe("an object that is larger than any workload is let in without the polic
 });
 
 test.each([
-  ["as many elements as usher reads: so many are restored as usher adds", 1_024, 512],
+  ["as many elements as usher reads: the stored list goes back", 1_024, 1_024],
   ["more elements than usher reads: none is restored", 1_025, 0],
 ])("a note written by hand, of a list with %s", (_what, count, restored) => {
   const tolerations = many(count, bears);

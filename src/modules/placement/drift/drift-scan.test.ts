@@ -12,8 +12,8 @@ import { Facts } from "../../../core/evaluate/need.ts";
 import { at, isObject, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
 import { groupVersionOf } from "../../../core/kubernetes/object.ts";
 import { workloadTable } from "../../../core/kubernetes/workloads.ts";
+import { REAPPLY } from "../../../core/provenance/reapply.ts";
 import { placement } from "../index.ts";
-import { REAPPLY } from "../update/reapply.ts";
 import { DRIFT_ACCESS, driftScan } from "./drift-scan.ts";
 
 const TABLE = workloadTable();

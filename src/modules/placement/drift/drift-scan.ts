@@ -1,23 +1,23 @@
 import type { DriftScan } from "../../../core/drift/drift-scan.ts";
-import { isObject, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
+import { isObject, type JsonObject } from "../../../core/json.ts";
 import {
   controllerOf,
   groupVersionOf,
   isBeingDeleted,
   isMirrorPod,
 } from "../../../core/kubernetes/object.ts";
-import { UNBOUND_PODS, unboundSpec } from "../../../core/kubernetes/pod-state.ts";
+import { isFinished, UNBOUND_PODS, unboundSpec } from "../../../core/kubernetes/pod-state.ts";
 import {
   BUILT_IN_WORKLOADS,
   type WorkloadKind,
   type WorkloadTable,
 } from "../../../core/kubernetes/workloads.ts";
 import type { Access, AccessToEach } from "../../../core/module/module.ts";
-import { provenanceOf } from "../../../core/provenance/origin.ts";
-import { isPod, leftAlone } from "../select/target.ts";
+import { provenanceOf } from "../../../core/provenance/annotation.ts";
+import { REAPPLY } from "../../../core/provenance/reapply.ts";
+import { isPod, leftAlone } from "../select/eligibility.ts";
 import { PLACED, placedWorkloads, REPAIRS_DRIFT } from "../settings.ts";
 import { mutabilityOf } from "../update/mutability.ts";
-import { REAPPLY } from "../update/reapply.ts";
 
 /** Which stored workloads are scanned, and how a policy is reapplied to them. */
 export const driftScan: DriftScan = {
@@ -34,13 +34,13 @@ export const driftScan: DriftScan = {
   asNew: (object, workload, workloads) => {
     const apart = leftAlone(object, workload, workloads, "UPDATE") ?? ofKnown(object, workload, workloads);
     const placed = provenanceOf(object).some(({ module }) => module === "placement");
-    if (apart !== undefined || placed || isOver(object)) return undefined;
+    if (apart !== undefined || placed || isFinished(object)) return undefined;
     return isPod(workload) ? withoutNode(object) : object;
   },
   kinds: placedWorkloads,
   // Whatever claims an owner may have been written by a user. Pods of other controllers were judged when they were created.
   judged: (object, workload) => {
-    if (isBeingDeleted(object) || isMirrorPod(object) || isOver(object)) return undefined;
+    if (isBeingDeleted(object) || isMirrorPod(object) || isFinished(object)) return undefined;
     const owner = controllerOf(object);
     const ofDaemonSet = owner?.kind === "DaemonSet" && groupVersionOf(owner.apiVersion).group === "apps";
     if (isPod(workload)) return ofDaemonSet || owner === undefined ? object : undefined;
@@ -56,15 +56,6 @@ function ofKnown(object: JsonObject, workload: WorkloadKind, workloads: Workload
   const { group } = groupVersionOf(controller.apiVersion);
   const known = workloads.byKind(group, controller.kind) !== undefined;
   return known ? `it belongs to ${controller.kind} ${controller.name}` : undefined;
-}
-
-/** A finished pod or Job: its placement no longer matters. */
-function isOver(object: JsonObject): boolean {
-  const phase = stringAt(object, "status", "phase");
-  if (phase === "Succeeded" || phase === "Failed") return true;
-  return listAt(object, "status", "conditions").some(
-    (one) => /^(?:Complete|Failed)$/.test(stringAt(one, "type") ?? "") && stringAt(one, "status") === "True",
-  );
 }
 
 function withoutNode(pod: JsonObject): JsonObject {

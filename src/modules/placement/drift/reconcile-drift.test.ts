@@ -10,7 +10,7 @@ import { Gates } from "../../../core/module/gates.ts";
 import { DEFAULT_INSTALLATION, type Installation } from "../../../core/module/installation.ts";
 import type { Module } from "../../../core/module/module.ts";
 import type { ReconcileContext, ReconcileResult } from "../../../core/module/reconciler.ts";
-import { PROVENANCE } from "../../../core/provenance/origin.ts";
+import { PROVENANCE } from "../../../core/provenance/annotation.ts";
 import { clusterPodSchedulingPolicy } from "../kinds.ts";
 import { MAX_STEPS } from "../merge/work-budget.ts";
 import { workloadFigures } from "../metrics.ts";

@@ -3,14 +3,14 @@ import type { WorkloadKind } from "../../../core/kubernetes/workloads.ts";
 import type { Hook, Rule } from "../../../core/module/hook.ts";
 import { exemptNamespaces, type Installation } from "../../../core/module/installation.ts";
 import { kindResource } from "../../../core/policy/kind.ts";
+import { PROVENANCE } from "../../../core/provenance/annotation.ts";
 import { carries, SENT_PROVENANCE } from "../../../core/provenance/match-condition.ts";
-import { PROVENANCE } from "../../../core/provenance/origin.ts";
+import { REAPPLY } from "../../../core/provenance/reapply.ts";
 import type { View } from "../../../core/view/view.ts";
 import { clusterPodSchedulingPolicy, podSchedulingPolicy } from "../kinds.ts";
 import type { PlacementPolicy } from "../policy/policy.ts";
-import { isPod } from "../select/target.ts";
+import { isPod } from "../select/eligibility.ts";
 import { placedWorkloads } from "../settings.ts";
-import { REAPPLY } from "../update/reapply.ts";
 import { closedHooks } from "./closed-hooks.ts";
 import { enforcementHooks } from "./enforcement-hooks.ts";
 

@@ -5,26 +5,26 @@ import type { Json } from "../../../core/json.ts";
 import type { Context } from "../../../core/module/module.ts";
 import type { Criteria, Limits } from "../criteria/criterion.ts";
 import type { PlacementPolicy } from "../policy/policy.ts";
-import { isPod } from "../select/target.ts";
+import { isPod } from "../select/eligibility.ts";
+import { mergedObject, type PlacementContext } from "./context.ts";
 import { merge } from "./merge.ts";
 import { resolveReferences } from "./references.ts";
-import type { Site } from "./site.ts";
-import { mergedObject } from "./target.ts";
 import { WorkBudgets } from "./work-budget.ts";
 
 /** Merges what these policies want, in their order; or says what must be known first. */
 export function mergePolicies(
   context: Context,
-  { draft, spec, workload }: Site,
+  { draft, spec, workload }: PlacementContext,
   limits: Limits,
   policies: readonly PlacementPolicy[],
   findings: Finding[],
+  removed?: ReadonlySet<string>,
 ): NeedMore | undefined {
   // Most objects are selected by none.
   if (policies.length === 0) return undefined;
   const budgets = new WorkBudgets(undefined, context.steps);
   const needs: Need[] = [];
-  const object = mergedObject(draft, spec, isPod(workload));
+  const object = mergedObject(draft, spec, isPod(workload), removed);
   const all = () => policies.map(({ criteria }) => criteria);
   for (const policy of policies) {
     const { ref, onConflict, failure } = policy;

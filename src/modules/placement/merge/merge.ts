@@ -1,6 +1,6 @@
 import type { Finding } from "../../../core/evaluate/finding.ts";
+import type { MergeContext, PlacementRequest } from "./context.ts";
 import { Report, reportBudgetExceeded } from "./report.ts";
-import type { PlacementRequest, Target } from "./target.ts";
 import { STEPS_TO_REPORT } from "./work-budget.ts";
 
 /**
@@ -8,7 +8,7 @@ import { STEPS_TO_REPORT } from "./work-budget.ts";
  * reported; a criterion with a `violated` finding is undone whole, so that no half of it is seen by the policies that follow. Nothing is
  * merged once the work budget is used up.
  */
-export function merge(target: Target, request: PlacementRequest, findings: Finding[]): void {
+export function merge(target: MergeContext, request: PlacementRequest, findings: Finding[]): void {
   if (!target.budget.spend(STEPS_TO_REPORT)) {
     reportBudgetExceeded(target, request, findings);
     return;

@@ -5,7 +5,7 @@ import type { Access, Context } from "../../../core/module/module.ts";
 import type { Path } from "../../../core/path.ts";
 import { CRITERIA } from "../criteria/criteria.ts";
 import type { Criteria, Criterion, Reference, ReferenceContext } from "../criteria/criterion.ts";
-import type { Target } from "./target.ts";
+import type { MergeContext } from "./context.ts";
 
 /** Read by name, and only where a policy that selects an object names one. */
 export const REFERENCE_ACCESS: readonly Access[] = CRITERIA.flatMap(({ reference }) =>
@@ -21,7 +21,7 @@ interface Referring {
 /** The criteria of a policy without those that name a missing object; or what must be fetched first. */
 export function resolveReferences(
   policy: Referring,
-  { draft, spec, limits, budget }: Target,
+  { draft, spec, limits, budget }: MergeContext,
   { view, facts }: Context,
   all: () => readonly Criteria[],
   findings: Finding[],

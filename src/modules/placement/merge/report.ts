@@ -2,7 +2,7 @@ import type { Finding, FindingEvent, PolicyRef } from "../../../core/evaluate/fi
 import { policyName } from "../../../core/evaluate/finding.ts";
 import type { Json } from "../../../core/json.ts";
 import type { Path } from "../../../core/path.ts";
-import type { PlacementRequest, Target } from "./target.ts";
+import type { MergeContext, PlacementRequest } from "./context.ts";
 
 /** Warnings about what was left out by choice come after those about what could not be done. */
 const WARN_SKIPPED = 60;
@@ -22,13 +22,13 @@ export interface Sides {
 /** What becomes of one criterion of one placement request, as findings in one wording. */
 export class Report {
   readonly request: PlacementRequest;
-  readonly #target: Target;
+  readonly #target: MergeContext;
   readonly #rule: string;
   readonly #name: string;
   readonly #findings: Finding[];
 
   constructor(
-    target: Target,
+    target: MergeContext,
     request: PlacementRequest,
     { rule, name }: { readonly rule: string; readonly name: string },
     findings: Finding[],
@@ -165,7 +165,11 @@ export class Report {
 }
 
 /** Nothing of a policy was merged: those before it used up the work budget. */
-export function reportBudgetExceeded(target: Target, request: PlacementRequest, findings: Finding[]): void {
+export function reportBudgetExceeded(
+  target: MergeContext,
+  request: PlacementRequest,
+  findings: Finding[],
+): void {
   const message = `policy ${policyName(request.ref)} skipped: the policies before it use up the work budget for one object; use fewer policies, with fewer terms and elements`;
   const report = new Report(target, request, { rule: "criteria", name: "" }, findings);
   report.failed(target.spec, "USHER-P12", message);

@@ -2,12 +2,15 @@ import { allow, type Result } from "../../../core/evaluate/decision.ts";
 import { labelsOf } from "../../../core/kubernetes/object.ts";
 import { podTemplateOf, specPath } from "../../../core/kubernetes/workloads.ts";
 import type { Context } from "../../../core/module/module.ts";
-import type { Site } from "../merge/site.ts";
-import { leftAlone } from "../select/target.ts";
+import { consumeReapply } from "../../../core/provenance/reapply.ts";
+import type { PlacementContext } from "../merge/context.ts";
+import { mergePolicies } from "../merge/merge-policies.ts";
+import { leftAlone, notTargeted } from "../select/eligibility.ts";
+import { select } from "../select/select.ts";
 import { isPlaced } from "../settings.ts";
+import { limitsAtCreation } from "../update/mutability.ts";
 import { placeUpdated } from "../update/update.ts";
-import { placeCreated } from "./create.ts";
-import { type Policies, traceAll } from "./decision.ts";
+import { decide, type Policies, refuses, traceAll, unclearFindings } from "./decision.ts";
 
 /** Places one object: on CREATE by all policies that select it, on UPDATE by what it had and by policies that inject on update. */
 export function place(context: Context, policies: Policies): Result {
@@ -26,9 +29,24 @@ export function place(context: Context, policies: Policies): Result {
     return allow();
   }
   const labels = labelsOf({ metadata: template.metadata ?? {} });
-  const site: Site = { draft, workload, spec: specPath(workload), labels };
-  if (operation !== "UPDATE") return placeCreated(context, site, policies);
-  if (oldObject !== undefined) return placeUpdated(context, site, policies, oldObject);
+  const placement: PlacementContext = { draft, workload, spec: specPath(workload), labels };
+  if (operation !== "UPDATE") return placeCreated(context, placement, policies);
+  if (oldObject !== undefined) return placeUpdated(context, placement, policies, oldObject);
   traceAll(context, policies, "an update without the stored object gets nothing");
   return allow();
+}
+
+/** A new object gets what all policies that select it want. */
+function placeCreated(context: Context, placement: PlacementContext, policies: Policies): Result {
+  const { draft, workload, labels } = placement;
+  const start = draft.mark();
+  const selection = select(policies.all, labels, context, (policy) => notTargeted(policy, workload));
+  if ("need" in selection) return selection;
+  const findings = unclearFindings(selection);
+  if (refuses(findings)) return decide(draft, start, findings);
+  // A new object is placed anyway; the request to do so must not stay in it.
+  consumeReapply(draft);
+  const limits = limitsAtCreation(workload);
+  const missing = mergePolicies(context, placement, limits, selection.wanting, findings);
+  return missing ?? decide(draft, start, findings);
 }

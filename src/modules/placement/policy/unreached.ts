@@ -4,7 +4,7 @@ import { matches } from "../../../core/kubernetes/selectors/label-selector.ts";
 import { exemptNamespaces, type Installation } from "../../../core/module/installation.ts";
 import { type Problem, warningProblem } from "../../../core/policy/problem.ts";
 import type { View } from "../../../core/view/view.ts";
-import { isPod } from "../select/target.ts";
+import { isPod } from "../select/eligibility.ts";
 import { placedWorkloads } from "../settings.ts";
 import { NAMESPACE_NAME, type PlacementPolicy } from "./policy.ts";
 

@@ -19,7 +19,7 @@ import {
   zone,
 } from "../../../../test/builders/updates.ts";
 import { at, type Json, type JsonObject } from "../../../core/json.ts";
-import { provenanceOf } from "../../../core/provenance/origin.ts";
+import { provenanceOf } from "../../../core/provenance/annotation.ts";
 
 describe("pods that exist", () => {
   const GATES = [{ name: "example.com/wait" }];

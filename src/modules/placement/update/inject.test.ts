@@ -18,7 +18,7 @@ import {
   zone,
 } from "../../../../test/builders/updates.ts";
 import { at, type Json, type JsonObject } from "../../../core/json.ts";
-import { provenanceOf } from "../../../core/provenance/origin.ts";
+import { provenanceOf } from "../../../core/provenance/annotation.ts";
 
 describe("Inject: what the policy wants now", () => {
   test("of a policy that is new to the object", () => {

@@ -1,12 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { anyCriteria, anySpec } from "../../../../test/builders/criteria.ts";
-import { merged, placementRequest, requiring, term } from "../../../../test/builders/merged.ts";
+import { carried, merged, placementRequest, requiring, term } from "../../../../test/builders/merged.ts";
 import { deployment, pod } from "../../../../test/builders/pod.ts";
-import { fieldsOf, wants } from "../../../../test/builders/wants.ts";
 import { canonical, type Json, type JsonObject } from "../../../core/json.ts";
-import { PROVENANCE, provenanceOf } from "../../../core/provenance/origin.ts";
-import { injectionsOf } from "./injections.ts";
+import { PROVENANCE, provenanceOf, readProvenance } from "../../../core/provenance/annotation.ts";
+import { injectionsIn } from "./injections.ts";
 
 const SPEC = ["spec"];
 const TERMS = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms";
@@ -14,8 +13,16 @@ const TERMS = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuring
 const noted = (spec: JsonObject, ...entries: Json[]): JsonObject =>
   pod({ spec, annotations: { [PROVENANCE]: JSON.stringify({ placement: entries }) } });
 
-describe("what the stored object says", () => {
-  test("is requested again, with its policy and generation", () => {
+/** The injections of an object by field, each with its policy and value. */
+const injections = (object: JsonObject) =>
+  injectionsIn(object, readProvenance(object), SPEC).map(({ ref, criterion, value }) => ({
+    policy: ref.name,
+    name: criterion.name,
+    value,
+  }));
+
+describe("the injections that the stored object's annotation names", () => {
+  test("are read with their policy and generation, in the order of the criteria", () => {
     const ref = { kind: "PodSchedulingPolicy", namespace: "shop", name: "p", uid: "u", generation: 3 };
     const criteria = {
       nodeSelector: [["zone", "a"]] as const,
@@ -25,16 +32,13 @@ describe("what the stored object says", () => {
       schedulingGates: [{ name: "g" }],
     };
     const { object } = merged(pod({ spec: requiring(term("own")) }), [placementRequest(criteria, { ref })]);
-    const { nodeSelector, ...rest } = criteria;
-    const common = { ref, onConflict: "Skip", failure: "Ignore", restoring: true };
-    // Labels first: terms are judged by them.
-    expect(injectionsOf(object, SPEC)).toEqual([
-      { ...common, criteria: wants({ nodeSelector }) },
-      { ...common, criteria: wants(rest) },
-    ]);
+    const read = injectionsIn(object, readProvenance(object), SPEC);
+    expect(Object.fromEntries(read.map(({ criterion, value }) => [criterion.name, value]))).toEqual(criteria);
+    expect(read.map(({ ref: found }) => found)).toEqual(Object.keys(criteria).map(() => ref));
+    expect(read[0]?.criterion.name).toBe("nodeSelector");
   });
 
-  test("counts as far as its spec carries it", () => {
+  test("count as far as its spec has them", () => {
     const entry = {
       policy: "K/p",
       set: ["/spec/nodeSelector/zone", "/spec/nodeSelector/gone", "/spec/schedulerName", "/spec/nodeName"],
@@ -52,9 +56,10 @@ describe("what the stored object says", () => {
       containers: [{ name: "c" }],
       ...requiring(term("own", "cpu")),
     };
-    expect(injectionsOf(noted(spec, entry), SPEC).map(({ criteria }) => fieldsOf(criteria))).toEqual([
-      { nodeSelector: [["zone", "a"]] },
-      { tolerations: [{ key: "a" }], requiredNodeAffinity: [term("cpu")] },
+    expect(injections(noted(spec, entry))).toEqual([
+      { policy: "p", name: "nodeSelector", value: [["zone", "a"]] },
+      { policy: "p", name: "requiredNodeAffinity", value: [term("cpu"), term("gone")] },
+      { policy: "p", name: "tolerations", value: [{ key: "a" }] },
     ]);
   });
 
@@ -64,26 +69,19 @@ describe("what the stored object says", () => {
     ["something deeper", { policy: "K/p", set: ["/spec/nodeSelector/zone/x"] }],
     ["__proto__", { policy: "K/p", set: ["/spec/nodeSelector/__proto__"] }],
     ["nothing", { policy: "K/p" }],
-  ])("not of %s", (_what, entry) => {
-    expect(injectionsOf(noted({ nodeSelector: { zone: "a" } }, entry), SPEC)).toEqual([]);
+  ])("do not include %s", (_what, entry) => {
+    expect(injections(noted({ nodeSelector: { zone: "a" } }, entry))).toEqual([]);
   });
 
-  test("not of another module, and not without a note", () => {
+  test("do not include those of another module", () => {
     const other = pod({
       spec: { nodeSelector: { zone: "a" } },
       annotations: {
         [PROVENANCE]: JSON.stringify({ other: [{ policy: "K/p", set: ["/spec/nodeSelector/zone"] }] }),
       },
     });
-    expect(injectionsOf(other, SPEC)).toEqual([]);
-    expect(injectionsOf(pod(), SPEC)).toEqual([]);
-  });
-
-  test("policies come in the order in which they came, not in that of their names", () => {
-    const first = placementRequest({ requiredNodeAffinity: [term("x")] }, { name: "z" });
-    const second = placementRequest({ requiredNodeAffinity: [term("y")] }, { name: "a" });
-    const { object } = merged(pod({ spec: requiring(term("own")) }), [first, second]);
-    expect(injectionsOf(object, SPEC).map(({ ref }) => ref.name)).toEqual(["z", "a"]);
+    expect(injections(other)).toEqual([]);
+    expect(injections(pod())).toEqual([]);
   });
 });
 
@@ -101,10 +99,7 @@ describe("put back, the object is as it was stored", () => {
       fc.property(anySpec, policies, (own, list) => {
         const manifest = make({ spec: own });
         const stored = merged(manifest, list, { spec });
-        const back = merged(manifest, injectionsOf(stored.object, spec), {
-          old: stored.object,
-          spec,
-        });
+        const back = carried(manifest, stored.object, { spec });
         const numbers = { priority: undefined, preemptionPolicy: undefined };
         expect(canonical({ ...back.spec, ...numbers })).toBe(canonical({ ...stored.spec, ...numbers }));
         expect(provenanceOf(back.object)).toEqual(provenanceOf(stored.object));
@@ -117,7 +112,7 @@ describe("put back, the object is as it was stored", () => {
     fc.assert(
       fc.property(anySpec, policies, (own, list) => {
         const stored = merged(pod({ spec: own }), list).object;
-        expect(merged(stored, injectionsOf(stored, SPEC), { old: stored }).patch).toEqual([]);
+        expect(carried(stored, stored).patch).toEqual([]);
       }),
       { numRuns: 100 },
     );
@@ -136,7 +131,7 @@ describe("put back, the object is as it was stored", () => {
     ];
     const stored = merged(pod({ spec: { tolerations: [{ key: "0" }] } }), list);
     const now = pod({ spec: { tolerations: [{ key: "0" }, { key: "3" }], ...requiring(term("x")) } });
-    const back = merged(now, injectionsOf(stored.object, SPEC), { old: stored.object });
+    const back = carried(now, stored.object);
     expect(JSON.stringify(back.spec)).toBe(JSON.stringify(stored.spec));
   });
 });
@@ -155,9 +150,7 @@ test("what the user sets himself is not touched, and a contradiction is told", (
     tolerations: [{ key: "k", effect: "NoExecute", tolerationSeconds: 3 }],
     ...requiring(term("disk=hdd")),
   };
-  const { spec, findings } = merged(pod({ spec: mine }), injectionsOf(stored, SPEC), {
-    old: stored,
-  });
+  const { spec, findings } = carried(pod({ spec: mine }), stored);
   expect(spec).toEqual(mine);
   expect(findings).toMatchObject([{ outcome: "skipped", code: "USHER-P11" }]);
   expect(findings[0]?.message).toContain("not restored");

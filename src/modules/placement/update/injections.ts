@@ -1,52 +1,51 @@
-import type { PolicyRef } from "../../../core/evaluate/finding.ts";
-import { at, type JsonObject } from "../../../core/json.ts";
-import type { Path } from "../../../core/path.ts";
-import type { Origin } from "../../../core/provenance/origin.ts";
-import { Kept } from "../../../core/provenance/origin-index.ts";
+import type { Finding, PolicyRef } from "../../../core/evaluate/finding.ts";
+import { policyKey } from "../../../core/evaluate/finding.ts";
+import type { StepCounter } from "../../../core/evaluate/step-counter.ts";
+import { at, canonical, equal, isObject, type Json, type JsonObject } from "../../../core/json.ts";
+import { namespaceOf } from "../../../core/kubernetes/object.ts";
+import { atPointer, type Path, pointer } from "../../../core/path.ts";
+import { kindResource } from "../../../core/policy/kind.ts";
+import {
+  listRoom,
+  type Origin,
+  type Provenance,
+  readableElements,
+  readProvenance,
+} from "../../../core/provenance/annotation.ts";
+import { Unchanged } from "../../../core/provenance/provenance.ts";
+import { putBack, valueBefore } from "../../../core/provenance/take-back.ts";
+import type { View } from "../../../core/view/view.ts";
 import { CRITERIA } from "../criteria/criteria.ts";
-import { type Criteria, type Stored, wantedOf } from "../criteria/criterion.ts";
-import { storedOrigins } from "../merge/stored-value.ts";
-import type { PlacementRequest } from "../merge/target.ts";
+import { type Criterion, type Limits, NO_LIMITS } from "../criteria/criterion.ts";
+import { clusterPodSchedulingPolicy, podSchedulingPolicy } from "../kinds.ts";
+import { type MergeContext, mergedObject, type PlacementContext } from "../merge/context.ts";
+import { merge } from "../merge/merge.ts";
+import { MAX_STEPS, WorkBudget } from "../merge/work-budget.ts";
+import { isPod } from "../select/eligibility.ts";
 
-/**
- * The injections that the stored object's provenance names and its spec still has, as placement requests: a re-apply of a manifest strips
- * them, and merging these requests restores them. Criteria that others are judged by come first; then the policies in the order in which
- * they were applied, as far as that shows.
- */
-export function injectionsOf(old: JsonObject, spec: Path): PlacementRequest[] {
-  const stored: Stored = { podSpec: at(old, ...spec), spec, kept: new Kept(old, old) };
-  const ranks = CRITERIA.flatMap((criterion) => {
-    const rank = criterion.restoreRank?.(stored);
-    return rank === undefined ? [] : [{ criterion, rank }];
-  });
-  const rankOf = (injected: Criteria) =>
-    ranks.reduce((highest, { criterion, rank }) => {
-      const value = wantedOf(injected, criterion);
-      return value === undefined ? highest : Math.max(highest, rank.of(value));
-    }, 0);
-  const first: PlacementRequest[] = [];
-  const then: { readonly request: PlacementRequest; readonly rank: number }[] = [];
-  for (const origin of storedOrigins(old)) {
-    const ref = refFrom(origin);
-    const injected: Criteria = CRITERIA.flatMap((criterion) => {
+/** What one policy injected into one field, by the stored object's annotation and as far as that object still has it. */
+export interface Injection {
+  readonly ref: PolicyRef;
+  readonly origin: Origin;
+  readonly criterion: Criterion;
+  readonly value: unknown;
+}
+
+/** In the order of the criteria, then of the policies. */
+export function injectionsIn(old: JsonObject, { origins }: Provenance, spec: Path): Injection[] {
+  const mine = origins.filter(({ module }) => module === "placement");
+  if (mine.length === 0) return [];
+  const stored = { podSpec: at(old, ...spec), spec, has: new Unchanged(old, old) };
+  return CRITERIA.flatMap((criterion) =>
+    mine.flatMap((origin) => {
       const value = criterion.injected(origin, stored);
-      return value === undefined ? [] : [{ criterion, value }];
-    });
-    const early = injected.filter(({ criterion }) => criterion.restoredFirst === true);
-    const late = injected.filter(({ criterion }) => criterion.restoredFirst !== true);
-    if (early.length > 0) first.push(restoring(ref, early));
-    if (late.length > 0) then.push({ request: restoring(ref, late), rank: rankOf(late) });
-  }
-  then.sort((a, b) => a.rank - b.rank);
-  return [...first, ...then.map(({ request }) => request)];
+      return value === undefined ? [] : [{ ref: refOf(origin), origin, criterion, value }];
+    }),
+  );
 }
 
-function restoring(ref: PolicyRef, criteria: Criteria): PlacementRequest {
-  return { ref, criteria, onConflict: "Skip", failure: "Ignore", restoring: true };
-}
-
-/** `PodSchedulingPolicy/shop/etcd` or `ClusterPodSchedulingPolicy/etcd`, as provenance writes it. */
-function refFrom({ policy, uid, generation }: Origin): PolicyRef {
+/** `PodSchedulingPolicy/shop/etcd` or `ClusterPodSchedulingPolicy/etcd`, as the annotation has it. */
+function refOf({ policy, uid, generation }: Origin): PolicyRef {
   const [kind = "", first = "", second] = policy.split("/");
   return {
     kind,
@@ -54,4 +53,243 @@ function refFrom({ policy, uid, generation }: Origin): PolicyRef {
     ...(uid === undefined ? {} : { uid }),
     ...(generation === undefined ? {} : { generation }),
   };
+}
+
+/** An UPDATE of an object that may have injections. */
+export interface Carrying {
+  readonly placement: PlacementContext;
+  readonly view: View;
+  readonly old: JsonObject;
+  readonly steps: StepCounter | undefined;
+}
+
+/** The part of an injection that is not wanted any more; `undefined` where all of it stays. */
+export type StalePart = (injection: Injection) => unknown;
+
+const ALL_STAYS: StalePart = () => undefined;
+
+export interface Carried {
+  /** The names of the policies of which something was restored. */
+  readonly restored: readonly string[];
+  /** What was taken out, each as `injectionText` has it. */
+  readonly removed: ReadonlySet<string>;
+}
+
+/**
+ * Carries the injections of the stored object over to the new one. A re-apply of a manifest strips them: where the user's part of the
+ * placement is as it was, the stored lists go back as they were, so that nothing rolls out; otherwise the injections are merged again. A
+ * value that the user sets wins. Stale parts are taken out as far as the API server allows. Only the stored object's annotation counts.
+ */
+export function carryInjections(
+  { placement, view, old, steps }: Carrying,
+  findings: Finding[],
+  stalePart: StalePart = ALL_STAYS,
+  limits: Limits = NO_LIMITS,
+): Carried {
+  const { draft, spec, workload } = placement;
+  const provenance = readProvenance(old);
+  const injections = injectionsIn(old, provenance, spec);
+  const removed = new Set<string>();
+  if (injections.length === 0) return { restored: [], removed };
+  const pod = isPod(workload);
+  // As much as cluster policies and namespaced ones had together when they were applied.
+  const budget = new WorkBudget(2 * MAX_STEPS, steps);
+  const target: MergeContext = { ...mergedObject(draft, spec, pod, removed), limits: NO_LIMITS, budget };
+  const restored = new Set<string>();
+  const here = namespaceOf(draft.object);
+  const policyOf = ({ ref }: Injection): PolicyRef =>
+    exists(ref, view, here) ? ref : { ...ref, gone: true };
+  const mergeAgain = (some: readonly Injection[]) => {
+    for (const one of some) {
+      const criteria = [{ criterion: one.criterion, value: one.value }];
+      const start = draft.mark();
+      merge(
+        target,
+        { ref: policyOf(one), criteria, onConflict: "Skip", failure: "Ignore", restoring: true },
+        findings,
+      );
+      const edits = draft.edits.slice(start);
+      if (edits.some(({ finding }) => finding?.outcome === "applied")) restored.add(policyKey(one.ref));
+    }
+  };
+  const isUnchanged = (criterion: Criterion) =>
+    isUserPartUnchanged(placement, old, provenance, injections, criterion);
+  for (const [criterion, all] of Map.groupBy(injections, (one) => one.criterion)) {
+    if (pod && criterion.consumedByPod === true) continue;
+    const path = fieldOf(criterion, spec);
+    const stored = at(old, ...path) ?? null;
+    const stale = isRemovable(criterion, limits)
+      ? all.flatMap((one) => {
+          const value = stalePart(one);
+          return value === undefined ? [] : [{ ...one, value }];
+        })
+      : [];
+    const takeOut = (some: readonly Injection[], rest: Json | undefined) => {
+      const parts = some.map(({ origin, value }) => ({ ...origin, ...criterion.recorded(value, spec) }));
+      for (const text of parts.flatMap((part) => textsOf(part, old, criterion))) removed.add(text);
+      if (!equal(rest, draft.get(...path))) putBack(draft, path, rest, parts, spec.length);
+    };
+    if (stale.length === 0) {
+      if (equal(draft.get(...path), stored)) continue;
+      if (criterion.list !== undefined && isUnchanged(criterion)) {
+        if (!draft.set(path, stored, undefined)) continue;
+        for (const one of all) {
+          findings.push(restoredFinding(policyOf(one), criterion, path));
+          restored.add(policyKey(one.ref));
+        }
+        continue;
+      }
+      const [mark, reported] = [draft.mark(), findings.length];
+      mergeAgain(all);
+      if (criterion.combined !== true || draft.mark() === mark) continue;
+      // Merged into the user's part alone, so that this part is recorded as the value from before.
+      draft.undo(mark);
+      findings.length = reported;
+    } else if (criterion.combined !== true) {
+      mergeAgain(all);
+      const present = draft.get(...path);
+      if (present !== undefined)
+        takeOut(
+          stale,
+          criterion.without(
+            present,
+            stale.map(({ value }) => value),
+          ),
+        );
+      continue;
+    }
+    const present = draft.get(...path);
+    if (present !== undefined)
+      takeOut(
+        all,
+        equal(present, stored)
+          ? userPart(criterion, stored, path, provenance, all)
+          : criterion.without(
+              present,
+              all.map(({ value }) => value),
+            ),
+      );
+    mergeAgain(all.filter((one) => !stale.some(({ origin }) => origin === one.origin)));
+  }
+  return { restored: [...restored].sort().map(nameIn), removed };
+}
+
+/** `shop/etcd` of `PodSchedulingPolicy/shop/etcd`. */
+function nameIn(key: string): string {
+  return key.slice(key.indexOf("/") + 1);
+}
+
+/** The list of a criterion, or its place, in an object. */
+function fieldOf({ list, path }: Criterion, spec: Path): Path {
+  return [...spec, ...(list ?? path)];
+}
+
+/** A gated pod can only gain. */
+function isRemovable({ name }: Criterion, { appendOnly, immutable }: Limits): boolean {
+  return appendOnly !== true && immutable[name] === undefined;
+}
+
+/** The value of a stored field before policies wrote it; worked out where the annotation does not say. */
+function userPart(
+  { combined, without }: Criterion,
+  stored: Json,
+  path: Path,
+  provenance: Provenance,
+  all: readonly Injection[],
+): Json | undefined {
+  const known = combined === true ? valueBefore(provenance, pointer(path), stored) : "unknown";
+  return known === "unknown"
+    ? without(
+        stored,
+        all.map(({ value }) => value),
+      )
+    : known.value;
+}
+
+/** Whether a field, and those that it is judged by, have the stored value or the one that they had before policies wrote them. */
+function isUserPartUnchanged(
+  { draft, spec }: PlacementContext,
+  old: JsonObject,
+  provenance: Provenance,
+  injections: readonly Injection[],
+  judged: Criterion,
+): boolean {
+  const fields = [judged, ...CRITERIA.filter(({ name }) => judged.judgedBy?.includes(name))];
+  return fields.every((criterion) => {
+    const path = fieldOf(criterion, spec);
+    const normal = (value: Json | undefined) => (isAbsent(value, criterion) ? null : value);
+    const [now, stored] = [normal(draft.get(...path)), normal(at(old, ...path))];
+    if (equal(now, stored)) return true;
+    const all = injections.filter((one) => one.criterion === criterion);
+    if (all.length === 0 || stored === null || stored === undefined) return false;
+    return equal(now, normal(userPart(criterion, stored, path, provenance, all)));
+  });
+}
+
+/** The API server stores empty values as absent. */
+function isAbsent(value: Json | undefined, { isUnset }: Criterion): boolean {
+  if (value === undefined || value === null || value === "") return true;
+  if (typeof value === "object") return Object.keys(value).length === 0;
+  return isUnset?.(value) ?? false;
+}
+
+function textsOf({ set, added }: Origin, old: JsonObject, { combined }: Criterion): string[] {
+  return [
+    ...set.map((place) => `${place} ${canonical(atPointer(old, place))}`),
+    ...Object.entries(added).flatMap(([list, elements]) =>
+      (combined === true ? [elements] : elements).map((one) => `${list} ${canonical(one)}`),
+    ),
+  ];
+}
+
+/** A policy of another namespace has injected nothing here, whatever the annotation says. */
+function exists({ kind, namespace, name }: PolicyRef, view: View, here: string): boolean {
+  if (namespace !== undefined && namespace !== here) return false;
+  const found = [clusterPodSchedulingPolicy, podSchedulingPolicy].find((one) => one.kind === kind);
+  return found !== undefined && view.get(kindResource(found), namespace ?? "", name) !== undefined;
+}
+
+function restoredFinding(policy: PolicyRef, { text }: Criterion, path: Path): Finding {
+  return { policy, rule: "restore", path, outcome: "applied", message: `${text} restored` };
+}
+
+/**
+ * Puts a stored list back where the edits since a mark left another one of the same elements, or of the same meaning: that would be another
+ * template, and roll out. After a reapply only the order is kept: the rest is as in a new object.
+ */
+export function keepStoredLists(
+  { draft, spec }: PlacementContext,
+  old: JsonObject,
+  since: number,
+  same: "order" | "meaning",
+): void {
+  const edited = draft.edits.slice(since).map(({ path }) => path);
+  for (const criterion of CRITERIA) {
+    if (criterion.list === undefined) continue;
+    const path = fieldOf(criterion, spec);
+    if (!edited.some((one) => startsWith(one, path) || startsWith(path, one))) continue;
+    const [now, stored] = [draft.get(...path), at(old, ...path)];
+    if (!Array.isArray(now) || !Array.isArray(stored) || equal(now, stored)) continue;
+    if (![now, stored].every((list) => readableElements(list, listRoom())?.length === list.length)) continue;
+    // With another nodeSelector the template is another one anyway.
+    const judging = (criterion.judgedBy ?? []).map((field) => [...spec, field]);
+    const podSpec = draft.changed(judging) ? undefined : draft.get(...spec);
+    const meaning = (list: readonly Json[]) =>
+      (same === "meaning" ? criterion.listMeaning?.(list, podSpec) : undefined) ?? unordered(list, criterion);
+    if (meaning(now) === meaning(stored)) draft.set(path, stored, undefined);
+  }
+}
+
+/** One text for lists that differ in the order of their elements; combined ones, in that of their items as well. */
+function unordered(list: readonly Json[], { combined }: Criterion): string {
+  const items = (value: Json | undefined) => (Array.isArray(value) ? value.map(canonical).sort() : value);
+  const text = (one: Json) =>
+    combined === true && isObject(one)
+      ? canonical(Object.fromEntries(Object.entries(one).map(([name, value]) => [name, items(value)])))
+      : canonical(one);
+  return canonical(list.map(text).sort());
+}
+
+function startsWith(path: Path, start: Path): boolean {
+  return start.every((step, i) => step === path[i]);
 }

@@ -3,7 +3,7 @@ import { isBound, isGatedSpec } from "../../../core/kubernetes/pod-state.ts";
 import type { WorkloadKind } from "../../../core/kubernetes/workloads.ts";
 import { CRITERIA } from "../criteria/criteria.ts";
 import { type Limits, type Mutability, NO_LIMITS } from "../criteria/criterion.ts";
-import { isPod } from "../select/target.ts";
+import { isPod } from "../select/eligibility.ts";
 
 /** What an object takes by the rules of the API server. A patch that it refuses is worse than none: the whole request fails. */
 export type ObjectMutability =

@@ -17,7 +17,7 @@ import {
   zone,
 } from "../../../../test/builders/updates.ts";
 import { at, type JsonObject } from "../../../core/json.ts";
-import { PROVENANCE } from "../../../core/provenance/origin.ts";
+import { PROVENANCE } from "../../../core/provenance/annotation.ts";
 
 describe("asked about one update twice, as where another webhook changed the object in between", () => {
   const versioned = (object: JsonObject, resourceVersion: string): JsonObject => ({

@@ -5,7 +5,7 @@ import { controlledBy, deployment, workload } from "../../../../test/builders/po
 import { clusterPolicy } from "../../../../test/builders/policy.ts";
 import { requestFor } from "../../../../test/builders/request.ts";
 import type { Json, JsonObject } from "../../../core/json.ts";
-import { PROVENANCE, provenanceOf } from "../../../core/provenance/origin.ts";
+import { PROVENANCE, provenanceOf } from "../../../core/provenance/annotation.ts";
 
 const POLICY = clusterPolicy("p", {
   namespaceSelector: {},

@@ -18,7 +18,7 @@ import {
 } from "../../../../test/builders/updates.ts";
 import { effectsOf } from "../../../core/evaluate/effects.ts";
 import { at, type JsonObject } from "../../../core/json.ts";
-import { PROVENANCE } from "../../../core/provenance/origin.ts";
+import { PROVENANCE } from "../../../core/provenance/annotation.ts";
 
 describe("Restore: nothing new, nothing lost", () => {
   test("everything that a policy gave comes back after a re-apply took it out, to the byte", () => {

@@ -6,8 +6,8 @@ import type { Path } from "../../../core/path.ts";
 import { type Exceptions, whyNotInForce } from "../exceptions/exceptions.ts";
 import { isValidOS } from "../os/validate.ts";
 import type { CheckFailure } from "../security/check.ts";
+import { checkedPod } from "../security/checked-pod.ts";
 import { detailOf, evaluateChecks } from "../security/evaluate.ts";
-import { judgedPod } from "../security/judged-pod.ts";
 import type { LevelVersion, PodSecurityPolicy } from "../security/policy.ts";
 import { windowsFailures } from "../security/windows-user.ts";
 import type { PodOSSettings } from "../settings.ts";
@@ -21,7 +21,7 @@ export const RULE = "pod-security";
 /** A refusal names as many places as a client is shown. */
 const MOST_CAUSES = 64;
 
-/** What is judged: a pod, or the pod of a template. */
+/** The evaluated pod, or the pod of a template. */
 export interface PodSubject {
   readonly metadata: JsonObject;
   readonly spec: JsonObject;
@@ -140,7 +140,7 @@ export function violationsOf(
   check?: string,
 ): readonly CheckFailure[] {
   const version = view.serverVersion?.effective;
-  const pod = judgedPod(metadata, spec);
+  const pod = checkedPod(metadata, spec);
   const { failures } = evaluateChecks(policy, pod, {
     ...(version?.major === 1 ? { newest: version.minor } : {}),
     ...(check === undefined ? {} : { check }),

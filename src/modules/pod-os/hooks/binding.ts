@@ -1,15 +1,15 @@
 import { exemptNamespaces } from "../../../core/module/installation.ts";
-import { judgeNode } from "../nodes/binding.ts";
+import { evaluateNode } from "../nodes/binding.ts";
 import { OS_LABEL } from "../os/resolve.ts";
 import { IDENTIFY_POD_OS, MODULE, settingsOf } from "../settings.ts";
-import type { Part } from "./part.ts";
+import type { Handler } from "./handler.ts";
 
 const NAME = "pod-os-node";
 
 const V1 = { groups: [""], versions: ["v1"], operations: ["CREATE"], scope: "Namespaced" } as const;
 
 /** Compares a pod with the node that it gets: by a binding, on either URL, or from its creation. */
-export const binding: Part = {
+export const binding: Handler = {
   name: NAME,
   hooks: (installation, gates) => [
     {
@@ -33,7 +33,7 @@ export const binding: Part = {
       sideEffects: "NoneOnDryRun",
     },
   ],
-  evaluate: judgeNode,
+  evaluate: evaluateNode,
   rule: { kind: "Setting", name: "os.nodeMismatch" },
   nothing: "the pod has no node yet, or its OS and the OS of its node do not differ",
 };

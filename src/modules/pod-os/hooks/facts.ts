@@ -8,12 +8,12 @@ import { ownerOf } from "../admission/owner.ts";
 import { withEvent } from "../admission/verdict.ts";
 import { PODS } from "../metrics.ts";
 import { osFindings } from "../os/contradictions.ts";
-import { judgeFields } from "../os/judge-fields.ts";
+import { evaluateFields } from "../os/evaluate-fields.ts";
 import { resolvePodOS } from "../os/resolve.ts";
 import { runtimeClassOf } from "../os/runtime-class.ts";
 import { IDENTIFY_POD_OS, MODULE, settingsOf } from "../settings.ts";
+import type { Handler } from "./handler.ts";
 import { MENTIONS_OS, TEMPLATE_MENTIONS_OS } from "./mentions-os.ts";
-import type { Part } from "./part.ts";
 import { isChanged, type RequestTemplate, requestTemplate } from "./request-template.ts";
 import { workloadRules } from "./workload-rules.ts";
 
@@ -31,7 +31,7 @@ const OS_CHANGED =
   "has(object.spec.os) != has(oldObject.spec.os) || (has(object.spec.os) && object.spec.os != oldObject.spec.os)";
 
 /** Reports what is wrong about the OS of pods and templates. */
-export const facts: Part = {
+export const facts: Handler = {
   name: MODULE,
   rule: { kind: "Setting", name: "os.contradictions" },
   nothing: "nothing names an OS, or all that names one agrees",
@@ -83,7 +83,7 @@ export const facts: Part = {
   },
   evaluate: (context) => {
     if (!context.gates.enabled(IDENTIFY_POD_OS)) return allow();
-    const fields = judgeFields(context);
+    const fields = evaluateFields(context);
     if (fields.denial !== undefined) return deny(fields.denial, fields.findings);
     const template = requestTemplate(context);
     if (template === undefined) return allow(fields.findings);

@@ -5,7 +5,7 @@ import { POD, specPath } from "../../../core/kubernetes/workloads.ts";
 import { exemptNamespaces } from "../../../core/module/installation.ts";
 import { SENT_PROVENANCE } from "../../../core/provenance/match-condition.ts";
 import { IDENTIFY_POD_OS, MODULE } from "../settings.ts";
-import type { Part } from "./part.ts";
+import type { Handler } from "./handler.ts";
 import { workloadRules } from "./workload-rules.ts";
 
 const NAME = "pod-os-gate";
@@ -26,7 +26,7 @@ const COMMON = {
  * With the gate off, `spec.os` is dropped as an API server without the field drops it: silently, on CREATE and where the stored object
  * has none. What is stored with it keeps it, or each update would roll a workload out.
  */
-export const gate: Part = {
+export const gate: Handler = {
   name: NAME,
   rule: { kind: "FeatureGate", name: IDENTIFY_POD_OS },
   nothing: "the gate is off, and the object has no new spec.os to drop",

@@ -1,9 +1,9 @@
 import type { Hook, Rule } from "../../../core/module/hook.ts";
-import { judgeNamespace } from "../admission/judge-namespace.ts";
-import { judgePod } from "../admission/judge-pod.ts";
+import { evaluateNamespace } from "../admission/evaluate-namespace.ts";
+import { evaluatePod } from "../admission/evaluate-pod.ts";
 import { CONTAINER_LISTS } from "../os/tables.ts";
 import { MODULE, settingsOf } from "../settings.ts";
-import type { Part } from "./part.ts";
+import type { Handler } from "./handler.ts";
 
 const NAME = "pod-security";
 
@@ -28,7 +28,7 @@ const CONTAINERS_CHANGED = CONTAINER_LISTS.map((list) => changed(`spec.${list}`)
 const LABELS_CHANGED = `request.operation == 'CREATE' || ${changed("metadata.labels")}`;
 
 /** Judges pods and namespaces in the place of the API server's plugin PodSecurity. */
-export const podSecurity: Part = {
+export const podSecurity: Handler = {
   name: NAME,
   rule: { kind: "PodSecurity", name: NAME },
   nothing: "the request changes nothing that Pod Security judges",
@@ -61,6 +61,6 @@ export const podSecurity: Part = {
   },
   evaluate: (context, exceptions) =>
     context.request.resource.resource === "namespaces"
-      ? judgeNamespace(context, exceptions)
-      : judgePod(context, exceptions),
+      ? evaluateNamespace(context, exceptions)
+      : evaluatePod(context, exceptions),
 };

@@ -1,11 +1,11 @@
 import { isBuiltIn } from "../../../core/kubernetes/workloads.ts";
-import { judgeTemplate } from "../admission/judge-template.ts";
+import { evaluateTemplate } from "../admission/evaluate-template.ts";
 import { MODULE, settingsOf } from "../settings.ts";
-import type { Part } from "./part.ts";
+import type { Handler } from "./handler.ts";
 import { workloadRules } from "./workload-rules.ts";
 
 /** Judges pod templates: in the place of the API server's plugin, or what that does not. */
-export const templates: Part = {
+export const templates: Handler = {
   name: "pod-security-templates",
   hooks: (installation) => {
     const { mode, templates: action } = settingsOf(installation).podSecurity;
@@ -28,7 +28,7 @@ export const templates: Part = {
       },
     ];
   },
-  evaluate: judgeTemplate,
+  evaluate: evaluateTemplate,
   rule: { kind: "PodSecurity", name: "pod-security-templates" },
   nothing: "the update leaves the template as it is, or every level is privileged",
 };

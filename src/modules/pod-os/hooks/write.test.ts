@@ -5,7 +5,7 @@ import { asksPodOS, osNode, podOSWith } from "../../../../test/builders/pod-os.t
 import { requestFor } from "../../../../test/builders/request.ts";
 import type { AdmissionRequest } from "../../../core/evaluate/request.ts";
 import { at, type Json, type JsonObject } from "../../../core/json.ts";
-import { provenanceOf } from "../../../core/provenance/origin.ts";
+import { provenanceOf } from "../../../core/provenance/annotation.ts";
 import { validatePodOS } from "../os/validate.ts";
 import { evaluatePodSecurity } from "../security/evaluate.ts";
 
@@ -230,4 +230,32 @@ test("pods that mention no OS are asked about only where some are hardened", () 
     podOSWith(MIXED, os).hooks.find(({ phase }) => phase === "mutate")?.conditions;
   expect(conditions({ write: true })).toMatchObject([{ name: "mentions-os" }]);
   expect(conditions({ write: true, harden: ["shop"] })).toBeUndefined();
+});
+
+describe("a reapply", () => {
+  const template = (spec: JsonObject) =>
+    workload("apps/v1", "Deployment", { spec: { ...CONTAINERS, ...spec } });
+  const reapplied = (object: JsonObject, settings: JsonObject): JsonObject => {
+    const metadata = object["metadata"] as JsonObject;
+    const annotations = { ...(metadata["annotations"] as JsonObject), "usher.dev/reapply": "now" };
+    const request = { ...object, metadata: { ...metadata, annotations } };
+    return mutated(request, settings, MIXED, { operation: "UPDATE", oldObject: object }).draft.object;
+  };
+  const HARDENED = { write: true, harden: ["shop"] };
+
+  test("writes the same again where the settings are the same", () => {
+    const stored = mutated(template(WINDOWS), HARDENED).draft.object;
+    expect(provenanceOf(stored).map(({ policy }) => policy)).toEqual([
+      "Setting/os.harden",
+      "Setting/os.write",
+    ]);
+    expect(reapplied(stored, HARDENED)["spec"]).toEqual(stored["spec"]);
+  });
+
+  test("takes back what a setting that was switched off had written", () => {
+    const stored = mutated(template(WINDOWS), HARDENED).draft.object;
+    const now = reapplied(stored, { write: true });
+    expect(now["spec"]).toEqual(mutated(template(WINDOWS), { write: true }).draft.object["spec"]);
+    expect(provenanceOf(now).map(({ policy }) => policy)).toEqual(["Setting/os.write"]);
+  });
 });

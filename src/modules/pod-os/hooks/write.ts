@@ -3,12 +3,14 @@ import { isMirrorPod } from "../../../core/kubernetes/object.ts";
 import type { WorkloadKind } from "../../../core/kubernetes/workloads.ts";
 import { exemptNamespaces } from "../../../core/module/installation.ts";
 import { SENT_PROVENANCE } from "../../../core/provenance/match-condition.ts";
+import { isReapply } from "../../../core/provenance/reapply.ts";
+import { takeBack } from "../../../core/provenance/take-back.ts";
 import { harden } from "../harden/harden-request.ts";
 import { IDENTIFY_POD_OS, MODULE, settingsOf } from "../settings.ts";
 import { writeOS } from "../write/write-os.ts";
+import type { Handler } from "./handler.ts";
 import { MENTIONS_OS } from "./mentions-os.ts";
-import type { Part } from "./part.ts";
-import { changedTemplate } from "./request-template.ts";
+import { changedTemplate, requestTemplate } from "./request-template.ts";
 import { workloadRules } from "./workload-rules.ts";
 
 const NAME = "pod-os-write";
@@ -24,7 +26,7 @@ function isImmutable({ group, kind }: WorkloadKind): boolean {
 }
 
 /** Writes the OS, its selector and security fields, before anything is judged. */
-export const write: Part = {
+export const write: Handler = {
   name: NAME,
   rule: { kind: "Setting", name: "os.write, os.harden" },
   nothing: "the OS is not known, is written already, or may not be written here",
@@ -60,6 +62,8 @@ export const write: Part = {
   evaluate: (context) => {
     const { request, object, installation } = context;
     const { os } = settingsOf(installation);
+    const workload = requestTemplate(context)?.workload;
+    if (workload !== undefined && !isImmutable(workload) && isReapply(object)) takeBack(object, MODULE);
     const changed = changedTemplate(context);
     if (changed === undefined || (changed.isPod && isMirrorPod(object.object))) return allow();
     if (request.operation === "UPDATE" && isImmutable(changed.workload)) return allow();

@@ -17,12 +17,12 @@ import { NODES, nodeOS } from "./node-os.ts";
  * - At most one read of the pod and one of the node; a node in the view is read only before something is said against it.
  * - What can't be read passes: the kubelet still decides.
  */
-export function judgeNode(context: Context): Result {
+export function evaluateNode(context: Context): Result {
   const { request } = context;
-  return request.kind.kind === "Binding" ? judgeBinding(context) : judgePod(context, request.object);
+  return request.kind.kind === "Binding" ? evaluateBinding(context) : evaluatePod(context, request.object);
 }
 
-function judgeBinding(context: Context): Result {
+function evaluateBinding(context: Context): Result {
   const { request, facts } = context;
   const binding = request.object;
   const target = stringAt(binding, "target", "kind") ?? "";
@@ -42,7 +42,7 @@ function judgeBinding(context: Context): Result {
 }
 
 /** A pod that is created with its node is never bound. */
-function judgePod(context: Context, pod: JsonObject | undefined): Result {
+function evaluatePod(context: Context, pod: JsonObject | undefined): Result {
   const node = stringAt(pod, "spec", "nodeName") ?? "";
   return pod === undefined || node === "" ? allow() : compare(context, pod, node);
 }

@@ -1,6 +1,6 @@
 import type { Json } from "../../../core/json.ts";
 import type { CommandReport } from "../../../core/module/command.ts";
-import { policyText, type ScanPolicies } from "./judged-workload.ts";
+import { policyText, type ScanPolicies } from "./evaluated-workload.ts";
 import type { WorkloadRow } from "./rows.ts";
 
 /** Workloads that violate the policy, or that differ between two; the others are only counted. */

@@ -1,4 +1,4 @@
-import { type JudgedObject, type ScanViolation, violationKey } from "./judged-workload.ts";
+import { type EvaluatedObject, type ScanViolation, violationKey } from "./evaluated-workload.ts";
 import { type Identity, identityKey, topmostOwner } from "./owners.ts";
 
 /** One workload with what it violates, as JSON has it. */
@@ -13,14 +13,14 @@ export interface WorkloadRow {
 
 interface Group {
   readonly top: Identity;
-  readonly pods: JudgedObject[];
+  readonly pods: EvaluatedObject[];
 }
 
 /**
  * Objects by their topmost known owner. A workload is judged by its own template and by its pods, which other webhooks may have
  * changed; not by what is between, where old revisions are kept.
  */
-export function workloadRows(objects: readonly JudgedObject[]): WorkloadRow[] {
+export function workloadRows(objects: readonly EvaluatedObject[]): WorkloadRow[] {
   const known = new Map(objects.map((one) => [identityKey(one.identity), one]));
   const groups = new Map<string, Group>();
   for (const one of objects) {
@@ -35,7 +35,7 @@ export function workloadRows(objects: readonly JudgedObject[]): WorkloadRow[] {
   return [...groups].map(([key, group]) => rowOf(group, known.get(key))).sort(byName);
 }
 
-function rowOf({ top, pods }: Group, own: JudgedObject | undefined): WorkloadRow {
+function rowOf({ top, pods }: Group, own: EvaluatedObject | undefined): WorkloadRow {
   const { kind, namespace, name } = top;
   const judged = own === undefined || own.isPod ? pods : [own, ...pods];
   const violations = new Map<string, ScanViolation>();

@@ -9,7 +9,7 @@ import type { ScanArgs, ScanFlags } from "../declaration.ts";
 import { RUNTIME_CLASSES } from "../os/runtime-class.ts";
 import { isLevel, LEVEL_ERROR, type LevelVersion, minorOf, VERSION_ERROR } from "../security/policy.ts";
 import { fixedManifest } from "./apply-fixes.ts";
-import { type JudgedObject, judgeObject, type ScanPolicies, shownName } from "./judged-workload.ts";
+import { type EvaluatedObject, evaluateObject, type ScanPolicies, shownName } from "./evaluated-workload.ts";
 import { scanReport } from "./report.ts";
 import { workloadRows } from "./rows.ts";
 import { withoutServerFields } from "./stored-manifest.ts";
@@ -62,7 +62,7 @@ function policiesOf({ flags, assembly }: Call): ScanPolicies | { readonly wrong:
 
 /** What was read and judged so far. */
 class Scan {
-  readonly judged: JudgedObject[] = [];
+  readonly judged: EvaluatedObject[] = [];
   /** With `--fix`: what to print. */
   readonly manifests: JsonObject[] = [];
   /** Objects that violate the policy whatever is fixed, with why. */
@@ -87,7 +87,7 @@ class Scan {
     const judged =
       workload === undefined
         ? undefined
-        : judgeObject(object, workload, {
+        : evaluateObject(object, workload, {
             policies: this.#policies,
             view: this.#view,
             table,

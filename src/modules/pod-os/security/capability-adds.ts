@@ -1,8 +1,8 @@
 import type { Json, JsonObject } from "../../../core/json.ts";
 import type { Path } from "../../../core/path.ts";
 import { joinQuote, sortedSet } from "../go-text.ts";
+import { type CheckedPod, containerPath, objectOf, shown } from "./checked-pod.ts";
 import { listOf } from "./containers.ts";
-import { containerPath, type JudgedPod, objectOf, shown } from "./judged-pod.ts";
 
 /** Capabilities that containers add against a rule. */
 export const forbiddenAdds = {
@@ -13,7 +13,7 @@ export const forbiddenAdds = {
   },
 
   /** Those of these containers, as a text lists them. */
-  names(pod: JudgedPod, containers: readonly number[], isForbidden: (name: Json) => boolean): string {
+  names(pod: CheckedPod, containers: readonly number[], isForbidden: (name: Json) => boolean): string {
     const names: string[] = [];
     for (const container of containers)
       for (const name of addedBy(pod.contexts[container])) if (isForbidden(name)) names.push(shown(name));
@@ -22,7 +22,7 @@ export const forbiddenAdds = {
 
   /** Where the first of them are. */
   paths(
-    pod: JudgedPod,
+    pod: CheckedPod,
     containers: readonly number[],
     isForbidden: (name: Json) => boolean,
     most: number,

@@ -1,7 +1,7 @@
 import type { PatchOperation } from "../../../core/evaluate/patch.ts";
 import type { Json } from "../../../core/json.ts";
 import type { Path } from "../../../core/path.ts";
-import type { JudgedPod } from "./judged-pod.ts";
+import type { CheckedPod } from "./checked-pod.ts";
 
 /** A place of a pod that breaks a rule. The field is that of a Pod; in a template it is below the template's own. */
 export interface ViolationCause {
@@ -64,7 +64,7 @@ export interface Variant {
   readonly skips?: "windows" | "userNamespace";
   readonly fields: readonly RestrictedField[];
   /** Names at most `mostCauses` fields of each kind. */
-  readonly evaluate: (pod: JudgedPod, mostCauses: number) => Failure | undefined;
+  readonly evaluate: (pod: CheckedPod, mostCauses: number) => Failure | undefined;
 }
 
 export interface Check {
@@ -75,7 +75,7 @@ export interface Check {
   /** The operating system that the fields belong to; `any` where both have them. */
   readonly os: "any" | "linux" | "windows";
   /** The edits that end a failure with these causes. @default only the author of the pod can end it */
-  readonly fix?: (causes: readonly FieldViolation[], pod: JudgedPod) => readonly FixEdit[];
+  readonly fix?: (causes: readonly FieldViolation[], pod: CheckedPod) => readonly FixEdit[];
   /** In the order of their versions. */
   readonly variants: readonly Variant[];
 }

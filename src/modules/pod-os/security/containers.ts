@@ -2,11 +2,11 @@ import type { Json, JsonObject } from "../../../core/json.ts";
 import type { Path } from "../../../core/path.ts";
 import { joinQuote, MOST_LISTED, plural } from "../go-text.ts";
 import type { FieldViolation, FixEdit } from "./check.ts";
-import { containerPath, type JudgedPod, nameOf } from "./judged-pod.ts";
+import { type CheckedPod, containerPath, nameOf } from "./checked-pod.ts";
 
 /** The containers whose security context breaks a rule, by their index; nothing where there are none. */
 export function containersWhere(
-  pod: JudgedPod,
+  pod: CheckedPod,
   breaks: (context: JsonObject) => boolean,
 ): number[] | undefined {
   let found: number[] | undefined;
@@ -21,7 +21,7 @@ export function containersWhere(
 }
 
 /** `container "a"`, `containers "a", "b"`. */
-export function containerNames(pod: JudgedPod, indexes: readonly number[]): string {
+export function containerNames(pod: CheckedPod, indexes: readonly number[]): string {
   return `${plural("container", "containers", indexes.length)} ${joinQuote(namesOf(pod.containers, indexes))}`;
 }
 
@@ -31,14 +31,14 @@ export function namesOf(all: readonly JsonObject[], indexes: readonly number[]):
 }
 
 /** The pod, containers, or both: `pod and container "a"`. */
-export function setters(pod: JudgedPod, podBreaks: boolean, indexes: readonly number[] | undefined): string {
+export function setters(pod: CheckedPod, podBreaks: boolean, indexes: readonly number[] | undefined): string {
   const containers = indexes === undefined ? [] : [containerNames(pod, indexes)];
   return [...(podBreaks ? ["pod"] : []), ...containers].join(" and ");
 }
 
 /** The same field of the pod's security context and of those of at most `most` containers. */
 export function contextPaths(
-  pod: JudgedPod,
+  pod: CheckedPod,
   podBreaks: boolean,
   indexes: readonly number[] | undefined,
   most: number,

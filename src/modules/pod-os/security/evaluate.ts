@@ -2,9 +2,9 @@ import { type JsonObject, stringAt } from "../../../core/json.ts";
 import { fieldPath } from "../../../core/path.ts";
 import { isValidOS } from "../os/validate.ts";
 import type { CheckFailure, Violation } from "./check.ts";
+import { type CheckedPod, checkedPod } from "./checked-pod.ts";
 import { ACTIVE_CHECKS, type ActiveCheck, CHECKS, NEWEST_MINOR } from "./checks.ts";
 import { FixWriter } from "./fix.ts";
-import { type JudgedPod, judgedPod } from "./judged-pod.ts";
 import { evaluatedMinor, isLevel, LEVEL_ERROR, type LevelVersion, minorOf, VERSION_ERROR } from "./policy.ts";
 
 export interface CheckOptions {
@@ -46,7 +46,7 @@ export function evaluatePodSecurity(
   spec: JsonObject | undefined,
   options: PodSecurityOptions = {},
 ): PodSecurityResult {
-  const pod = judgedPod(metadata, spec);
+  const pod = checkedPod(metadata, spec);
   const { evaluatedVersion, failures } = evaluateChecks(policy, pod, options);
   const fixes = options.fixes === true && options.mostCauses === undefined;
   return {
@@ -64,7 +64,7 @@ type EvaluatedPolicy = LevelVersion | { readonly level: string; readonly version
 /** The checks that a pod fails, in the order of the checks. */
 export function evaluateChecks(
   { level, version }: EvaluatedPolicy,
-  pod: JudgedPod,
+  pod: CheckedPod,
   { osSkipTrusted = false, newest, mostCauses = Number.POSITIVE_INFINITY, check }: CheckOptions,
 ): { readonly evaluatedVersion: string; readonly failures: readonly CheckFailure[] } {
   if (!isLevel(level)) throw new RangeError(`level ${JSON.stringify(level)}: ${LEVEL_ERROR}`);
@@ -90,7 +90,7 @@ function newestOf(newest: number | string | undefined): number {
 }
 
 function failuresOf(
-  pod: JudgedPod,
+  pod: CheckedPod,
   checks: readonly ActiveCheck[],
   trusted: boolean,
   mostCauses: number,
@@ -118,11 +118,11 @@ function failuresOf(
   return failures;
 }
 
-function isWindows({ spec }: JudgedPod): boolean {
+function isWindows({ spec }: CheckedPod): boolean {
   return stringAt(spec, "os", "name") === "windows";
 }
 
-function violationsOf(pod: JudgedPod, failures: readonly CheckFailure[], fixes: boolean): Violation[] {
+function violationsOf(pod: CheckedPod, failures: readonly CheckFailure[], fixes: boolean): Violation[] {
   const { metadata, spec } = pod;
   const writer = fixes ? new FixWriter({ metadata, spec }) : undefined;
   return failures.map(({ check, reason, detail, causes }) => {

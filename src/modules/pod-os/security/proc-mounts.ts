@@ -1,8 +1,8 @@
 import type { JsonObject } from "../../../core/json.ts";
 import { joinQuote, sortedSet } from "../go-text.ts";
 import type { Failure, RestrictedField } from "./check.ts";
+import { type CheckedPod, isSet, shown } from "./checked-pod.ts";
 import { causesAt, containerNames, containersWhere, contextPaths } from "./containers.ts";
-import { isSet, type JudgedPod, shown } from "./judged-pod.ts";
 
 /** The rule of procMount that both levels share. */
 export const PROC_MOUNT_FIELDS: readonly RestrictedField[] = [
@@ -16,7 +16,7 @@ export const PROC_MOUNT_FIELDS: readonly RestrictedField[] = [
 
 const breaks = ({ procMount }: JsonObject): boolean => isSet(procMount) && procMount !== "Default";
 
-export function evaluateProcMounts(pod: JudgedPod, mostCauses: number): Failure | undefined {
+export function evaluateProcMounts(pod: CheckedPod, mostCauses: number): Failure | undefined {
   const containers = containersWhere(pod, breaks);
   if (containers === undefined) return undefined;
   const values = sortedSet(containers.values().map((i) => shown(pod.contexts[i]?.["procMount"])));

@@ -1,8 +1,8 @@
 import type { Json, JsonObject } from "../../../core/json.ts";
 import { joinQuote, sortedSet } from "../go-text.ts";
 import type { Failure } from "./check.ts";
+import { type CheckedPod, isSet, objectOf, shown } from "./checked-pod.ts";
 import { causesAt, containersWhere, contextPaths, setters } from "./containers.ts";
-import { isSet, type JudgedPod, objectOf, shown } from "./judged-pod.ts";
 
 /** The part of the seccomp rule that both levels share: profiles that are set to what no level allows. */
 export const ALLOWED_PROFILES: readonly Json[] = [
@@ -18,7 +18,7 @@ function isForbidden(profile: Json | undefined): boolean {
 
 const breaks = (context: JsonObject): boolean => isForbidden(context["seccompProfile"]);
 
-export function evaluateSeccompProfiles(pod: JudgedPod, mostCauses: number): Failure | undefined {
+export function evaluateSeccompProfiles(pod: CheckedPod, mostCauses: number): Failure | undefined {
   const podBreaks = breaks(pod.context);
   const containers = containersWhere(pod, breaks);
   if (!podBreaks && containers === undefined) return undefined;

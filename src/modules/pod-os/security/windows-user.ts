@@ -1,7 +1,7 @@
 import { isObject, stringAt } from "../../../core/json.ts";
 import type { CheckFailure } from "./check.ts";
+import { type CheckedPod, containerPath } from "./checked-pod.ts";
 import { namesOf } from "./containers.ts";
-import { containerPath, type JudgedPod } from "./judged-pod.ts";
 
 /** Checks of Windows pods beyond the Pod Security Standards, of level restricted. Off by default, so that those stay pure. */
 export const WINDOWS_CHECKS = [{ id: "windowsAdministrator" }, { id: "windowsUser" }] as const;
@@ -13,7 +13,7 @@ const FIELD = `securityContext.${USER.join(".")}`;
  * `windowsAdministrator`: no container may run as ContainerAdministrator, by its own setting or the pod's. `windowsUser`: each
  * names a user, for without one the image decides, and most images have the administrator.
  */
-export function windowsFailures(pod: JudgedPod, mostCauses: number): CheckFailure[] {
+export function windowsFailures(pod: CheckedPod, mostCauses: number): CheckFailure[] {
   if (stringAt(pod.spec, "os", "name") !== "windows") return [];
   const inherited = stringAt(pod.context, ...USER) ?? "";
   const users = pod.contexts.map((context) =>

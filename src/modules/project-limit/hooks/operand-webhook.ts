@@ -1,7 +1,7 @@
 import { at, isObject, type Json, type JsonObject, listAt } from "../../../core/json.ts";
 import type { Read } from "../../../core/module/module.ts";
 import type { View } from "../../../core/view/view.ts";
-import { OPERAND } from "../operator/names.ts";
+import { OPERAND } from "../operand-names.ts";
 
 /** What asks the operand. */
 export const OPERAND_WEBHOOK: Read = {

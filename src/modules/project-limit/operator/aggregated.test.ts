@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { at, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
 import type { OperandPlan, OperandState } from "../../../core/module/operator.ts";
+import { OPERAND } from "../operand-names.ts";
 import { API_SERVICE, KUBE_CA, OPENSHIFT_PROJECTS, READER_BINDING } from "./aggregated.ts";
-import { OPERAND } from "./names.ts";
 import { operator } from "./operator.ts";
 import { WEBHOOK } from "./webhook.ts";
 import { workloadReference } from "./workload.ts";

@@ -1,6 +1,6 @@
 import { at, isObject, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
 import type { OperandState } from "../../../core/module/operator.ts";
-import { OPERAND } from "./names.ts";
+import { OPERAND } from "../operand-names.ts";
 import type { LimitOperand } from "./operand.ts";
 import type { RollOut } from "./workload.ts";
 

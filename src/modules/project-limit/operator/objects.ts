@@ -4,8 +4,8 @@ import { DEFAULT_INSTALLATION } from "../../../core/module/installation.ts";
 import { certManagerObjects } from "../../../core/registration/certificates.ts";
 import { flowControl } from "../../../core/registration/flow-control.ts";
 import { roleObjects } from "../../../core/registration/rbac.ts";
+import { OPERAND } from "../operand-names.ts";
 import { READER_BINDING } from "./aggregated.ts";
-import { OPERAND } from "./names.ts";
 import type { LimitOperand } from "./operand.ts";
 import { operandRoles } from "./operand-rights.ts";
 

@@ -20,7 +20,7 @@ import type { Right } from "../../../core/registration/rights.ts";
 import type { Change } from "../../../core/view/view.ts";
 import { projectLimit } from "../index.ts";
 import { USAGES } from "../ledger/project-usage.ts";
-import { OPERAND } from "./names.ts";
+import { OPERAND } from "../operand-names.ts";
 import { operandModule } from "./operand-module.ts";
 import { operandRoles } from "./operand-rights.ts";
 

@@ -1,7 +1,7 @@
 import { named } from "../../../core/registration/module-rights.ts";
 import type { DeclaredRole, Right } from "../../../core/registration/rights.ts";
 import { projectUsage } from "../ledger/project-usage.ts";
-import { OPERAND } from "./names.ts";
+import { OPERAND } from "../operand-names.ts";
 
 const READ = ["get", "list", "watch"];
 

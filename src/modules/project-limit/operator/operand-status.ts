@@ -1,7 +1,7 @@
 import { at, isObject, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
 import { conditionOf, type ObservedCondition } from "../../../core/policy/condition.ts";
 import { asksAboutProjectRequests } from "../hooks/operand-webhook.ts";
-import { OPERAND } from "./names.ts";
+import { OPERAND } from "../operand-names.ts";
 import type { Found } from "./plan.ts";
 import { USHER_WEBHOOK } from "./webhook.ts";
 import { storedHash } from "./workload.ts";

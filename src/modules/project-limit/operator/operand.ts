@@ -3,10 +3,10 @@ import { refOf } from "../../../core/evaluate/assembly.ts";
 import { at, canonical, isObject, type JsonObject, stringAt } from "../../../core/json.ts";
 import type { OperandCertificates } from "../../../core/module/operator.ts";
 import { projectRequestLimit } from "../kinds.ts";
+import { OPERAND } from "../operand-names.ts";
 import { OPERAND_FIELDS } from "../policy/operand-schema.ts";
 import type { ProjectLimits } from "../policy/policy.ts";
 import { prepareLimits } from "../policy/prepare.ts";
-import { OPERAND } from "./names.ts";
 
 /** What a ProjectRequestLimit asks of its operand, with all defaults filled in. */
 export interface LimitOperand {

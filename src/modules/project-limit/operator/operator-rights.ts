@@ -3,8 +3,8 @@ import { named } from "../../../core/registration/module-rights.ts";
 import { OWN_NAMES } from "../../../core/registration/names.ts";
 import type { DeclaredRole, Right } from "../../../core/registration/rights.ts";
 import { projectRequestLimit } from "../kinds.ts";
+import { OPERAND, OPERATOR } from "../operand-names.ts";
 import { KUBE_CA, OPENSHIFT_PROJECTS } from "./aggregated.ts";
-import { OPERAND, OPERATOR } from "./names.ts";
 import { operandRoles } from "./operand-rights.ts";
 
 const LIMITS = { group: projectRequestLimit.group, resource: projectRequestLimit.plural };

@@ -1,10 +1,10 @@
 import type { JsonObject } from "../../../core/json.ts";
 import type { Operator } from "../../../core/module/operator.ts";
 import { projectRequestLimit } from "../kinds.ts";
+import { OPERAND, OPERATOR } from "../operand-names.ts";
 import { SINGLETON } from "../policy/policy.ts";
 import { ignoredObject } from "../status/reconcile-status.ts";
 import { API_SERVICE, KUBE_CA, OPENSHIFT_PROJECTS, READER_BINDING } from "./aggregated.ts";
-import { OPERAND, OPERATOR } from "./names.ts";
 import { accessObjects, certificateObjects, configMap, serviceObject } from "./objects.ts";
 import { certificatesOf, operandOf } from "./operand.ts";
 import { operatorRoles, SECRETS } from "./operator-rights.ts";

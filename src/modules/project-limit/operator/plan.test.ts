@@ -3,7 +3,7 @@ import { limits } from "../../../../test/builders/project-limit.ts";
 import { at, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
 import { parseVersion } from "../../../core/kubernetes/versions.ts";
 import type { OperandState, OperandStep, Reference } from "../../../core/module/operator.ts";
-import { OPERAND } from "./names.ts";
+import { OPERAND } from "../operand-names.ts";
 import { operandOf } from "./operand.ts";
 import { planOperand } from "./plan.ts";
 import { USHER_WEBHOOK, WEBHOOK } from "./webhook.ts";

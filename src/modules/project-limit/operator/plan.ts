@@ -1,6 +1,7 @@
 import { at, equal, isObject, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
 import { ownerReference } from "../../../core/kubernetes/object.ts";
 import type { OperandPlan, OperandState, OperandStep } from "../../../core/module/operator.ts";
+import { OPERAND, OPERATOR } from "../operand-names.ts";
 import {
   API_SERVICE,
   apiService,
@@ -10,7 +11,6 @@ import {
   transportOf,
   transportsOf,
 } from "./aggregated.ts";
-import { OPERAND, OPERATOR } from "./names.ts";
 import { accessObjects, certificateObjects, configMap, serviceObject } from "./objects.ts";
 import { type LimitOperand, operandOf } from "./operand.ts";
 import { operandStatus } from "./operand-status.ts";

@@ -5,8 +5,8 @@ import { OWN_NAMES } from "../../../core/registration/names.ts";
 import { webhookConfigurations } from "../../../core/registration/webhooks.ts";
 import { projectRequestHook } from "../hooks/hooks.ts";
 import { asksAboutProjectRequests } from "../hooks/operand-webhook.ts";
+import { OPERAND } from "../operand-names.ts";
 import { API_SERVICE, aggregatedClient, injectorAnnotations, transportOf } from "./aggregated.ts";
-import { OPERAND } from "./names.ts";
 import { OPERAND_INSTALLATION } from "./objects.ts";
 import type { LimitOperand } from "./operand.ts";
 

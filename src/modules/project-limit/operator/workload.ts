@@ -6,8 +6,8 @@ import {
   PRIORITY_CLASS,
   TOKEN_PATH,
 } from "../../../core/registration/pods/restricted-pod.ts";
+import { OPERAND } from "../operand-names.ts";
 import { SERVES_AGGREGATED } from "./aggregated.ts";
-import { OPERAND } from "./names.ts";
 import type { LimitOperand } from "./operand.ts";
 
 /** One that is replaced, and one that answers. */

@@ -1,7 +1,7 @@
 import type { ConfigurationWrapper } from "../../../core/policy/configuration.ts";
 import type { Kind } from "../../../core/policy/kind.ts";
 import { projectRequestLimit } from "../kinds.ts";
-import { OPERAND } from "../operator/names.ts";
+import { OPERAND } from "../operand-names.ts";
 import type { ProjectLimits } from "./policy.ts";
 import { checkLimits, prepareSpec } from "./prepare.ts";
 

@@ -1,21 +1,14 @@
-import type { Draft } from "../../../../core/evaluate/draft.ts";
-import { at, equal, isObject, type Json, type JsonObject, listAt } from "../../../../core/json.ts";
-import { type Path, pointer } from "../../../../core/path.ts";
+import { at, canonical, isObject, type JsonObject, listAt } from "../../../../core/json.ts";
+import type { Path } from "../../../../core/path.ts";
+import { injectionText, type MergeContext } from "../../merge/context.ts";
 import type { Report } from "../../merge/report.ts";
-import { storedOrder, storedOrigins, storedValue } from "../../merge/stored-value.ts";
-import type { Target } from "../../merge/target.ts";
-import type { Selector } from "./known-selector.ts";
-import type { KnownTerms } from "./known-term.ts";
 import {
-  cameFrom,
   describeTerms,
   MAX_REQUIREMENTS,
   MAX_TERMS,
   REQUIRED_NODE_AFFINITY,
   REQUIRED_TERMS,
-  weightOf,
 } from "./node-terms.ts";
-import { meansStored } from "./stored-terms.ts";
 import { alone, type Product, productOf } from "./term-product.ts";
 
 const RULE = "affinity.nodeAffinity.required";
@@ -29,7 +22,7 @@ const HOLDER = "requiredNodeAffinity";
  * A combination that no node can match, nodeSelector included, is left out while another remains. If none does, or a gated pod would have
  * to gain or lose a term, the policy's terms are skipped together.
  */
-export function mergeTerms(target: Target, wanted: readonly JsonObject[], report: Report): void {
+export function mergeTerms(target: MergeContext, wanted: readonly JsonObject[], report: Report): void {
   const { draft, spec } = target;
   const path = [...spec, ...REQUIRED_TERMS];
   const podSpec = at(draft.object, ...spec);
@@ -45,101 +38,30 @@ export function mergeTerms(target: Target, wanted: readonly JsonObject[], report
     reportSkipped(report, path, "too large");
     return;
   }
-  const selector = target.terms.selector(podSpec);
-  if (report.restoring && restored(target, wanted, report, path, absent ? undefined : list, selector)) return;
-  const making = { known: target.terms, selector, budget: target.budget };
+  const making = { known: target.terms, selector: target.terms.selector(podSpec), budget: target.budget };
   const appendOnly = target.limits.appendOnly === true && !report.restoring;
   const product = absent ? alone(wanted, making) : productOf(list, wanted, making, appendOnly);
-  if (product.kind === "same") {
-    report.same(path, textOf(wanted), wanted);
-    reinstate(target, wanted, report, path, list, selector);
-  } else if (product.kind !== "terms") reportSkipped(report, path, product.kind);
-  else if (!report.immutable(path)) write(target, report, path, product, selector);
+  if (product.kind === "same") report.same(path, textOf(wanted), wanted);
+  else if (product.kind !== "terms") reportSkipped(report, path, product.kind);
+  else if (!report.immutable(path)) write(target, wanted, report, path, product);
 }
 
 function write(
-  { draft, holders, terms: known, budget }: Target,
+  { draft, holders, removed, terms: known }: MergeContext,
+  wanted: readonly JsonObject[],
   report: Report,
   path: Path,
-  product: Extract<Product, { kind: "terms" }>,
-  selector: Selector,
+  { terms, added }: Extract<Product, { kind: "terms" }>,
 ): void {
-  const { old } = draft;
-  const stored =
-    old === undefined ? undefined : known.stored(() => storedOrder(draft, path, at(old, ...path)));
-  // Other terms of the same meaning would be another template, and roll out.
-  const again =
-    isReadable(known, stored) && meansStored(stored, product.terms, [], { known, selector, budget });
-  const terms = again ? stored : product.terms;
-  const removed = storedValue(draft, path);
-  if (isReadable(known, removed))
-    for (const term of [...removed, ...product.added]) budget.spend(4 * weightOf(term));
-  const was = isReadable(known, removed) && cameFrom(removed, product.added);
-  const finding = report.applied(path, textOf(product.added), was);
-  if (!draft.set(path, terms, finding, { elements: product.added, all: true })) {
+  // All terms of the policy are recorded, each once: one that is left out now may be possible without another policy.
+  const named = [...new Map(wanted.map((term) => [canonical(term), term])).values()];
+  const finding = report.applied(path, textOf(added), removed.has(injectionText(path, named)));
+  if (!draft.set(path, terms, finding, { adds: named })) {
     report.unwritable(path, `${RULE} can't be written here`);
     return;
   }
   known.wrote(terms, listAt(draft.object, ...path));
-  if (product.terms === product.added) holders.set(HOLDER, report.request.ref);
-}
-
-/** Restores the stored terms if they are those of the pod with all that was added: then that is all for every policy. */
-function restored(
-  { draft, terms: known, budget }: Target,
-  wanted: readonly JsonObject[],
-  report: Report,
-  path: Path,
-  own: readonly Json[] | undefined,
-  selector: Selector,
-): boolean {
-  const stored = draft.old === undefined ? undefined : at(draft.old, ...path);
-  if (!isReadable(known, stored)) return false;
-  if (own !== undefined && equal(stored, own)) return true;
-  // Answered once for each object: adding to the pod's terms gives the product anyway, so a difference counts for every policy. Not at
-  // the cost of what is then restored.
-  const same = known.sameAsStored(() =>
-    meansStored(stored, own, addedTo(draft, path), { known, selector, budget: budget.separate() }),
-  );
-  if (!same) return false;
-  return draft.set(path, stored, report.applied(path, textOf(wanted), false), {
-    elements: wanted,
-    all: true,
-  });
-}
-
-/** Where a removed part turns out to be wanted, the terms as they are stored mean the same and change nothing. */
-function reinstate(
-  { draft, terms: known, budget }: Target,
-  wanted: readonly JsonObject[],
-  report: Report,
-  path: Path,
-  now: readonly Json[],
-  selector: Selector,
-): void {
-  const { old } = draft;
-  if (old === undefined || storedValue(draft, path) === undefined) return;
-  const stored = known.stored(() => storedOrder(draft, path, at(old, ...path)));
-  if (
-    !isReadable(known, stored) ||
-    equal(stored, now) ||
-    !meansStored(stored, now, [], { known, selector, budget })
-  )
-    return;
-  draft.set(path, stored, report.applied(path, textOf(wanted), true), { elements: wanted, all: true });
-}
-
-/** What each policy has added to the stored object's terms. */
-function addedTo({ old }: Draft, path: Path): (readonly Json[])[] {
-  const list = pointer(path);
-  return storedOrigins(old).flatMap(({ added }) => {
-    const terms = added[list];
-    return terms === undefined ? [] : [terms];
-  });
-}
-
-function isReadable(known: KnownTerms, value: Json | undefined): value is readonly Json[] {
-  return Array.isArray(value) && known.sizeOf(value) === "readable";
+  if (terms === added) holders.set(HOLDER, report.request.ref);
 }
 
 function textOf(terms: readonly JsonObject[]): string {

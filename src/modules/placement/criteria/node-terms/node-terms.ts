@@ -10,7 +10,7 @@ import {
 } from "../../../../core/json.ts";
 import { MAX_REQUIRED_TERMS } from "../../../../core/kubernetes/schemas/bounds.ts";
 import type { Path } from "../../../../core/path.ts";
-import { shallow } from "../../../../core/provenance/origin.ts";
+import { shallow } from "../../../../core/provenance/annotation.ts";
 import { REQUIRED } from "../shape/affinity-lists.ts";
 
 /** Below a pod's spec. */
@@ -56,7 +56,7 @@ function meaningOf(requirement: Json): string {
 }
 
 /** All that a term requires, each requirement in one spelling with the list that it is in. */
-export function requirementsOf(term: Json): Set<string> {
+function requirementsOf(term: Json): Set<string> {
   const found = new Set<string>();
   for (const list of LISTS) {
     for (const requirement of listAt(term, list)) found.add(spelled(list, requirement));
@@ -64,13 +64,8 @@ export function requirementsOf(term: Json): Set<string> {
   return found;
 }
 
-export function includesAll(all: ReadonlySet<string>, some: ReadonlySet<string>): boolean {
-  for (const one of some) if (!all.has(one)) return false;
-  return true;
-}
-
 /** A term without some requirements. A list of which nothing remains goes. */
-export function without(term: JsonObject, requirements: ReadonlySet<string>): JsonObject {
+function without(term: JsonObject, requirements: ReadonlySet<string>): JsonObject {
   const rest: Record<string, Json | undefined> = { ...term };
   for (const list of LISTS) {
     const before = listAt(term, list);
@@ -83,56 +78,32 @@ export function without(term: JsonObject, requirements: ReadonlySet<string>): Js
 }
 
 /**
- * Terms without what policies have added to them; nothing where that is all. A term goes back to what it was before it was combined with
- * one of theirs, and those that are equal then are one again. What others, who stay, have added as well stays. Where only some would
- * be left with nothing, these are the pod's own: had it had none, all would be.
+ * Terms without the requirements of policies, where the terms from before are not known; nothing where that is all. Terms that are equal
+ * then are one again. Where only some would be left with nothing, these are the pod's own: had it had none, all would be.
  */
-export function withoutAdded(
-  terms: readonly Json[],
-  added: readonly Json[],
-  staying: readonly Json[],
-): readonly Json[] | undefined {
-  const theirs = setsOf(added);
-  const others = setsOf(staying);
+export function withoutTerms(terms: readonly Json[], injected: readonly Json[]): readonly Json[] | undefined {
+  const sets = injected.map(requirementsOf).filter((one) => one.size > 0);
   const rest = new Map<string, Json>();
-  let emptied = 0;
+  let isAll = terms.length > 0;
   for (const term of terms) {
     const has = requirementsOf(term);
-    const out = unionWithin(has, theirs);
-    for (const requirement of unionWithin(has, others)) out.delete(requirement);
-    const all = out.size > 0 && out.size === has.size;
-    if (all) emptied++;
-    const left = all || out.size === 0 || !isObject(term) ? term : without(term, out);
+    const gone = new Set(sets.filter((one) => one.isSubsetOf(has)).flatMap((one) => [...one]));
+    const isEmptied = gone.size > 0 && gone.size === has.size;
+    isAll &&= isEmptied;
+    const left = isEmptied || gone.size === 0 || !isObject(term) ? term : without(term, gone);
     const text = canonical(left);
     if (!rest.has(text)) rest.set(text, left);
   }
-  return emptied > 0 && emptied === terms.length ? undefined : [...rest.values()];
+  return isAll ? undefined : [...rest.values()];
 }
 
-function setsOf(terms: readonly Json[]): Set<string>[] {
-  return terms.map(requirementsOf).filter((one) => one.size > 0);
-}
-
-/** All requirements of those sets that a term has whole. */
-function unionWithin(term: ReadonlySet<string>, sets: readonly ReadonlySet<string>[]): Set<string> {
-  const union = new Set<string>();
-  for (const one of sets) if (includesAll(term, one)) for (const requirement of one) union.add(requirement);
-  return union;
-}
-
-/** Whether terms have these and none that has none of these: they are what was added, neither more nor less. */
-export function cameFrom(terms: readonly Json[], added: readonly Json[]): boolean {
-  const all = terms.map(requirementsOf);
-  const theirs = added.map(requirementsOf);
-  return (
-    theirs.every((one) => all.some((term) => includesAll(term, one))) &&
-    all.every((term) => theirs.some((one) => includesAll(term, one)))
-  );
-}
-
-/** How many requirements a term has. */
-export function sizeOf(term: Json): number {
-  return listAt(term, "matchExpressions").length + listAt(term, "matchFields").length;
+/** One text for alternatives that mean the same: in any order, and without those that are narrower than another. */
+export function termsMeaning(terms: readonly Json[]): string {
+  const all = [
+    ...new Map(terms.map((term) => [canonical([...requirementsOf(term)].sort()), requirementsOf(term)])),
+  ];
+  const widest = all.filter(([, one]) => !all.some(([, other]) => other !== one && other.isSubsetOf(one)));
+  return canonical(widest.map(([text]) => text).sort());
 }
 
 /** How much a term says: itself, its requirements and their values. */

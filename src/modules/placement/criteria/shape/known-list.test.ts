@@ -28,7 +28,7 @@ test("a list is read once, and follows what is added at its end", () => {
   expect(list.has(canonical(toleration("a")))).toBe(true);
   expect(list.has(canonical(toleration("b")))).toBe(false);
   elements.push(toleration("b"));
-  list.add(toleration("b"), { meaning: canonical(toleration("b")), key: "b" }, undefined);
+  list.add(toleration("b"), { meaning: canonical(toleration("b")), key: "b" });
   expect(known(lists, elements)).toBe(list);
   expect(list.has(canonical(toleration("b")))).toBe(true);
 });
@@ -38,7 +38,7 @@ test("what was undone is no longer known", () => {
   const elements: Json[] = [toleration("a")];
   const list = known(lists, elements);
   elements.push(toleration("b"));
-  list.add(toleration("b"), { meaning: canonical(toleration("b")), key: "b" }, undefined);
+  list.add(toleration("b"), { meaning: canonical(toleration("b")), key: "b" });
   elements.length = 1;
   expect(known(lists, elements).has(canonical(toleration("b")))).toBe(false);
 });

@@ -1,5 +1,5 @@
-import { canonical, isObject, type Json, type JsonObject } from "../../../../core/json.ts";
-import { listRoom, readableElements, shallow } from "../../../../core/provenance/origin.ts";
+import { isObject, type Json, type JsonObject } from "../../../../core/json.ts";
+import { listRoom, readableElements } from "../../../../core/provenance/annotation.ts";
 import type { WorkBudget } from "../../merge/work-budget.ts";
 
 /** How elements of a list are told apart. */
@@ -21,30 +21,7 @@ export class KnownLists {
   readonly #lists = new Map<Elements, KnownList>();
   /** Lists that are too large to be read. */
   readonly #unreadable = new Set<readonly Json[]>();
-  readonly #ranks = new Map<Elements, ReadonlyMap<string, number> | undefined>();
   readonly #covered = new Map<Elements, (element: JsonObject) => boolean>();
-  readonly #removed = new Map<Elements, ReadonlySet<string>>();
-
-  /** The position of each element in the stored list: the same for all policies that are merged together. */
-  ranks(
-    list: Elements,
-    read: () => ReadonlyMap<string, number> | undefined,
-  ): ReadonlyMap<string, number> | undefined {
-    if (this.#ranks.has(list)) return this.#ranks.get(list);
-    const ranks = read();
-    this.#ranks.set(list, ranks);
-    return ranks;
-  }
-
-  /** What a list held before it was removed to be written again, as canonical texts. */
-  removed(list: Elements, read: () => Json | undefined): ReadonlySet<string> {
-    const known = this.#removed.get(list);
-    if (known !== undefined) return known;
-    const before = read();
-    const removed = new Set((readableElements(before, listRoom()) ?? []).map(canonical));
-    this.#removed.set(list, removed);
-    return removed;
-  }
 
   /** Whether the pod's own elements cover another, as they were before any policy of this merge added to them. */
   covered(list: Elements, read: () => (element: JsonObject) => boolean): (element: JsonObject) => boolean {
@@ -77,7 +54,6 @@ export class KnownLists {
 export class KnownList {
   readonly #elements: readonly Json[];
   #length: number;
-  #highest: number | undefined;
   readonly #meanings = new Set<string>();
   readonly #keys = new Map<string, JsonObject>();
 
@@ -102,20 +78,9 @@ export class KnownList {
     return key === undefined ? undefined : this.#keys.get(key);
   }
 
-  /** The highest stored position of any of its elements. */
-  highest(order: ReadonlyMap<string, number>): number {
-    if (this.#highest === undefined) {
-      this.#highest = -1;
-      for (const one of this.#elements)
-        if (shallow(one)) this.#highest = Math.max(this.#highest, order.get(canonical(one)) ?? -1);
-    }
-    return this.#highest;
-  }
-
-  /** One was appended or inserted, with its position in the stored list. */
-  add(element: JsonObject, { meaning, key }: ElementTexts, rank: number | undefined): void {
+  /** One was appended. */
+  add(element: JsonObject, { meaning, key }: ElementTexts): void {
     this.#length++;
-    if (this.#highest !== undefined) this.#highest = Math.max(this.#highest, rank ?? -1);
     this.#note(element, meaning, key);
   }
 

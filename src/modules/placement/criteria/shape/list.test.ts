@@ -3,7 +3,7 @@ import { again } from "../../../../../test/builders/json.ts";
 import { merged, mergedSpec, placementRequest, term } from "../../../../../test/builders/merged.ts";
 import type { Fields } from "../../../../../test/builders/wants.ts";
 import type { Json, JsonObject } from "../../../../core/json.ts";
-import type { PlacementRequest } from "../../merge/target.ts";
+import type { PlacementRequest } from "../../merge/context.ts";
 
 const REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution";
 const PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution";

@@ -1,23 +1,19 @@
 import type { z } from "zod";
 import type { Draft } from "../../../../core/evaluate/draft.ts";
-import type { Finding } from "../../../../core/evaluate/finding.ts";
 import { at, canonical, isObject, type Json, type JsonObject, listAt } from "../../../../core/json.ts";
 import { type Path, pointer } from "../../../../core/path.ts";
 import {
   listRoom,
   MAX_LIST_LENGTH,
   readableElements,
-  shallow,
-  spelled,
-} from "../../../../core/provenance/origin.ts";
+  readProvenance,
+} from "../../../../core/provenance/annotation.ts";
+import { injectionText, type MergeContext } from "../../merge/context.ts";
 import type { Report } from "../../merge/report.ts";
-import { storedOrder, storedValue } from "../../merge/stored-value.ts";
-import type { Target } from "../../merge/target.ts";
 import { STEPS_TO_REPORT, valuesIn } from "../../merge/work-budget.ts";
 import { type Criterion, NO_LIMITS } from "../criterion.ts";
 import { duplicates, type ElementCheck, parseList, repeated } from "./check-list.ts";
-import { addedBy, ownElements, removeElements } from "./injected-elements.ts";
-import type { Elements, ElementTexts, KnownList } from "./known-list.ts";
+import type { Elements, ElementTexts } from "./known-list.ts";
 import { type Enforced, unmetElements } from "./unmet-elements.ts";
 
 /**
@@ -26,7 +22,7 @@ import { type Enforced, unmetElements } from "./unmet-elements.ts";
  */
 const MAX_ELEMENTS = MAX_LIST_LENGTH / 2;
 
-type Optional = "excluded" | "consumedByPod" | "kubelet" | "celRules" | "contradictions";
+type Optional = "excluded" | "judgedBy" | "consumedByPod" | "kubelet" | "celRules" | "contradictions";
 
 /** What one list differs in from the others. */
 interface ListOptions extends Elements, Pick<Criterion<readonly JsonObject[]>, Optional | "mutability"> {
@@ -67,7 +63,6 @@ export function listCriterion(options: ListOptions): Criterion<readonly JsonObje
   return {
     ...common,
     rule: path.join("."),
-    recorded: "added",
     list: path,
     parse: (spec, problems) => parseList(spec, path, check, problems),
     contradictions: (wanted, criteria) => [
@@ -83,19 +78,31 @@ export function listCriterion(options: ListOptions): Criterion<readonly JsonObje
           unmet: (podSpec, wanted, budget) =>
             unmetElements(path, listAt(podSpec, ...path), wanted, enforced, budget),
         }),
-    injected: (origin, { kept, spec }) => {
+    injected: (origin, { has, spec }) => {
       const place = pointer([...spec, ...path]);
       const elements = (origin.added[place] ?? [])
         .filter(isObject)
-        .filter((one) => kept.hasSameElement(place, spelled(one)));
+        .filter((one) => has.hasSameElement(place, one));
       return elements.length > 0 ? elements : undefined;
     },
-    remove: (draft, origins, spec) => removeElements(draft, addedBy(origins, [...spec, ...path]), spec, path),
+    recorded: (elements, spec) => ({ set: [], added: { [pointer([...spec, ...path])]: elements } }),
+    outdated: (elements, wanted = []) => {
+      const now = new Set(wanted.map(canonical));
+      const gone = elements.filter((one) => !now.has(canonical(one)));
+      return gone.length === 0 ? undefined : gone;
+    },
+    without: (present, injected) => {
+      const gone = new Set(injected.flat().map(canonical));
+      const readable = new Set(readableElements(present, listRoom()) ?? []);
+      if (!Array.isArray(present)) return present;
+      const rest = present.filter((one) => !readable.has(one) || !gone.has(canonical(one)));
+      return rest.length === 0 ? undefined : rest;
+    },
   };
 }
 
 function mergeList(
-  target: Target,
+  target: MergeContext,
   list: ListOptions,
   name: string,
   wanted: readonly JsonObject[],
@@ -113,8 +120,6 @@ function mergeList(
     reportTooLong(report, path, list.text);
     return;
   }
-  const order = target.lists.ranks(list, () => storedRanks(draft, path));
-  const removed = target.lists.removed(list, () => storedValue(draft, path));
   for (const element of wanted) {
     const { steps, text, ...texts } = preparedFor(list, element);
     if (!budget.spend(STEPS_TO_REPORT + 3 * steps)) {
@@ -146,11 +151,12 @@ function mergeList(
       reportTooLong(report, path, list.text);
       return;
     }
-    const was = removed.size > 0 && removed.has(canonical(element));
-    if (!add(target, path, known, element, texts, order, report.applied(path, text, was))) {
+    const was = target.removed.has(injectionText(path, element));
+    if (!draft.append(path, element, report.applied(path, text, was))) {
       report.unwritable(path, `${list.path.join(".")} can't be written here`);
       return;
     }
+    known.add(element, texts);
     if (texts.key !== undefined) holders.set(`${name}/${texts.key}`, report.request.ref);
   }
 }
@@ -158,12 +164,21 @@ function mergeList(
 /**
  * By what the pod has of its own: an element of another policy may go with that policy. What is restored was added once, and stays.
  */
-function isCovered({ draft, spec, lists }: Target, list: ListOptions, element: JsonObject): boolean {
+function isCovered({ draft, spec, lists }: MergeContext, list: ListOptions, element: JsonObject): boolean {
   const { covering } = list;
   return (
     covering !== undefined &&
     lists.covered(list, () => covering(ownElements(draft, [...spec, ...list.path])))(element)
   );
+}
+
+/** The elements of a list that no policy added, neither by the stored object's annotation nor by that of an earlier call. */
+function ownElements({ object, old }: Draft, list: Path): readonly Json[] {
+  const elements = readableElements(at(object, ...list), listRoom()) ?? [];
+  const place = pointer(list);
+  const origins = [...readProvenance(old).origins, ...readProvenance(object).origins];
+  const added = new Set(origins.flatMap(({ added }) => added[place] ?? []).map(canonical));
+  return added.size === 0 ? elements : elements.filter((one) => !added.has(canonical(one)));
 }
 
 interface PreparedElement extends ElementTexts {
@@ -190,47 +205,4 @@ function preparedFor(list: ListOptions, element: JsonObject): PreparedElement {
 function reportTooLong(report: Report, path: Path, text: string): void {
   const message = `${text} of ${report.policy} skipped: the list would have more than ${MAX_ELEMENTS} elements, or is too large to be read; use fewer`;
   report.failed(path, "USHER-P12", message);
-}
-
-/** The position of each element in the stored list; nothing where that does not count. */
-function storedRanks(draft: Draft, path: Path): ReadonlyMap<string, number> | undefined {
-  const stored = draft.old === undefined ? undefined : storedOrder(draft, path, at(draft.old, ...path));
-  if (stored === undefined) return undefined;
-  const ranks = new Map<string, number>();
-  // No API server sends anything deeper than an element of a policy; it stays where it is.
-  for (const [i, one] of (readableElements(stored, listRoom()) ?? []).entries()) ranks.set(canonical(one), i);
-  return ranks;
-}
-
-/** At the end; but an element of the stored list goes to its position there: another order would be another template, and roll out. */
-function add(
-  { draft, budget }: Target,
-  path: Path,
-  known: KnownList,
-  element: JsonObject,
-  texts: ElementTexts,
-  order: ReadonlyMap<string, number> | undefined,
-  finding: Finding,
-): boolean {
-  const rank = order?.get(canonical(element));
-  // Most are merged in the stored order, each behind those that are there.
-  if (order === undefined || rank === undefined || rank > known.highest(order)) {
-    if (!draft.append(path, element, finding)) return false;
-    known.add(element, texts, rank);
-    return true;
-  }
-  const present = listAt(draft.object, ...path);
-  budget.spend(present.length);
-  const place = positionIn(present, rank, order);
-  const list = [...present.slice(0, place), element, ...present.slice(place)];
-  if (!draft.set(path, list, finding, { elements: [element], all: false })) return false;
-  known.add(element, texts, rank);
-  return true;
-}
-
-/** Before the first of those that follow the element in the stored list. */
-function positionIn(present: readonly Json[], own: number, order: ReadonlyMap<string, number>): number {
-  if (!present.every(shallow)) return present.length;
-  const behind = present.findIndex((one) => (order.get(canonical(one)) ?? -1) > own);
-  return behind < 0 ? present.length : behind;
 }

@@ -8,7 +8,7 @@ import {
 } from "../../../../../test/builders/merged.ts";
 import { deployment, pod } from "../../../../../test/builders/pod.ts";
 import type { Json, JsonObject } from "../../../../core/json.ts";
-import type { PlacementRequest } from "../../merge/target.ts";
+import type { PlacementRequest } from "../../merge/context.ts";
 
 describe.each(["nodeName", "runtimeClassName", "priorityClassName", "schedulerName"] as const)(
   "%s",

@@ -1,14 +1,12 @@
 import { z } from "zod";
-import type { Draft } from "../../../../core/evaluate/draft.ts";
-import { at, equal, type Json, type JsonObject, own, textOf } from "../../../../core/json.ts";
+import { at, type Json, type JsonObject, own, textOf } from "../../../../core/json.ts";
 import { typeName } from "../../../../core/kubernetes/field-error.ts";
 import { checkSubdomain } from "../../../../core/kubernetes/names.ts";
 import { NAME_LENGTH, orEmpty, SUBDOMAIN_PATTERN } from "../../../../core/kubernetes/schemas/bounds.ts";
 import { type Path, pointer } from "../../../../core/path.ts";
 import { type Problem, problem } from "../../../../core/policy/problem.ts";
+import { injectionText, type MergeContext } from "../../merge/context.ts";
 import type { Report } from "../../merge/report.ts";
-import { storedValue } from "../../merge/stored-value.ts";
-import type { Target } from "../../merge/target.ts";
 import { type Criterion, NO_LIMITS } from "../criterion.ts";
 
 type Common = "excluded" | "reference" | "derived" | "kubelet" | "celRules" | "warnings" | "contradictions";
@@ -35,13 +33,13 @@ export function nameCriterion(
   field: string,
   { description, defaulted, anyText, ...options }: NameOptions,
 ): Criterion<string> {
-  const isUnset = ({ draft, spec, holders }: Target, present: Json | undefined): boolean => {
+  const isUnset = ({ draft, spec, holders }: MergeContext, present: Json | undefined): boolean => {
     if (present === undefined || present === null || present === "") return true;
     if (present !== defaulted?.value || holders.has(field)) return false;
     return !defaulted.isChosen(draft.object, spec);
   };
 
-  const merge = (target: Target, wanted: string, report: Report): void => {
+  const merge = (target: MergeContext, wanted: string, report: Report): void => {
     const { draft, spec, holders } = target;
     const path = [...spec, field];
     const present = draft.get(...path);
@@ -62,7 +60,7 @@ export function nameCriterion(
       report.skipped(path, "USHER-P15", `${text} of ${report.policy} skipped: ${excluded}`);
       return;
     }
-    const was = storedValue(draft, path) === wanted;
+    const was = target.removed.has(injectionText(path, wanted));
     if (!draft.set(path, wanted, report.applied(path, text, was))) {
       report.unwritable(path, `${field} can't be written here`);
       return;
@@ -77,7 +75,6 @@ export function nameCriterion(
     rule: field,
     text: field,
     path: [field],
-    recorded: "set",
     schema: (anyText === true
       ? z.string()
       : z
@@ -97,13 +94,10 @@ export function nameCriterion(
       const value = set.includes(pointer([...spec, field])) ? own(podSpec, field) : undefined;
       return typeof value === "string" && value !== "" ? value : undefined;
     },
-    stillSets: (wanted, _place, value) => wanted === value,
-    remove: (draft, origins, spec) => {
-      const path = [...spec, field];
-      const place = pointer(path);
-      if (origins.some(({ set }) => set.includes(place)) && isAsStored(draft, path))
-        draft.remove(path, undefined);
-    },
+    recorded: (_injected, spec) => ({ set: [pointer([...spec, field])], added: {} }),
+    outdated: (injected, wanted) => (injected === wanted ? undefined : injected),
+    without: (present, injected) => (injected.some((one) => one === present) ? undefined : present),
+    ...(defaulted === undefined ? {} : { isUnset: (value: Json) => value === defaulted.value }),
   };
 }
 
@@ -119,10 +113,4 @@ function parseName(
   const wrong = typeof value === "string" ? check(value) : `must be a string, got ${typeName(value)}`;
   if (wrong !== undefined) problems.push(problem(["spec", field], wrong));
   return wrong === undefined && typeof value === "string" ? value : undefined;
-}
-
-/** A value that was modified since belongs to the object. */
-export function isAsStored(draft: Draft, path: Path): boolean {
-  const value = draft.get(...path);
-  return value !== undefined && (draft.old === undefined || equal(value, at(draft.old, ...path)));
 }

@@ -8,7 +8,7 @@ import {
   own,
 } from "../../../../core/json.ts";
 import type { Path } from "../../../../core/path.ts";
-import { listRoom, readableElements } from "../../../../core/provenance/origin.ts";
+import { listRoom, readableElements } from "../../../../core/provenance/annotation.ts";
 import { STEPS_TO_REPORT, valuesIn, type WorkBudget } from "../../merge/work-budget.ts";
 import type { UnmetRequirement } from "../criterion.ts";
 

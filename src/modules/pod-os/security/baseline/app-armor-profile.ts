@@ -1,8 +1,8 @@
 import type { Json, JsonObject } from "../../../../core/json.ts";
 import { goQuote, joinQuote, plural, sortedSet } from "../../go-text.ts";
 import type { Check, Failure } from "../check.ts";
+import { type CheckedPod, isSet, objectOf, shown } from "../checked-pod.ts";
 import { causesAt, containersWhere, contextPaths, removeProfiles, setters } from "../containers.ts";
-import { isSet, type JudgedPod, objectOf, shown } from "../judged-pod.ts";
 
 const PREFIX = "container.apparmor.security.beta.kubernetes.io/";
 
@@ -51,7 +51,7 @@ function isForbidden(profile: Json | undefined): boolean {
 
 const breaks = (context: JsonObject): boolean => isForbidden(context["appArmorProfile"]);
 
-function forbiddenAnnotations(pod: JudgedPod): string[] | undefined {
+function forbiddenAnnotations(pod: CheckedPod): string[] | undefined {
   const annotations = objectOf(pod.metadata["annotations"]);
   let keys: string[] | undefined;
   for (const key in annotations) {
@@ -65,7 +65,7 @@ function forbiddenAnnotations(pod: JudgedPod): string[] | undefined {
   return keys;
 }
 
-function evaluateAppArmorProfiles(pod: JudgedPod, mostCauses: number): Failure | undefined {
+function evaluateAppArmorProfiles(pod: CheckedPod, mostCauses: number): Failure | undefined {
   const podBreaks = breaks(pod.context);
   const containers = containersWhere(pod, breaks);
   const keys = forbiddenAnnotations(pod);

@@ -1,8 +1,8 @@
 import type { JsonObject } from "../../../../core/json.ts";
 import { forbiddenAdds } from "../capability-adds.ts";
 import type { Check, Failure } from "../check.ts";
+import type { CheckedPod } from "../checked-pod.ts";
 import { causesAt, containerNames, containersWhere, removeElements } from "../containers.ts";
-import type { JudgedPod } from "../judged-pod.ts";
 
 const ALLOWED: ReadonlySet<string> = new Set([
   "AUDIT_WRITE",
@@ -51,7 +51,7 @@ export const capabilitiesBaseline: Check = {
 const isForbidden = (name: unknown): boolean => typeof name !== "string" || !ALLOWED.has(name);
 const breaks = (context: JsonObject): boolean => forbiddenAdds.any(context, isForbidden);
 
-function evaluateAddedCapabilities(pod: JudgedPod, mostCauses: number): Failure | undefined {
+function evaluateAddedCapabilities(pod: CheckedPod, mostCauses: number): Failure | undefined {
   const containers = containersWhere(pod, breaks);
   if (containers === undefined) return undefined;
   return {

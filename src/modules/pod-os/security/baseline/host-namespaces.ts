@@ -1,6 +1,6 @@
 import type { Check, Failure } from "../check.ts";
+import { type CheckedPod, isSet } from "../checked-pod.ts";
 import { causesAt, removeFields } from "../containers.ts";
-import { isSet, type JudgedPod } from "../judged-pod.ts";
 
 const FIELDS = ["hostNetwork", "hostPID", "hostIPC"] as const;
 
@@ -30,7 +30,7 @@ export const hostNamespaces: Check = {
   ],
 };
 
-function evaluateHostNamespaces({ spec }: JudgedPod): Failure | undefined {
+function evaluateHostNamespaces({ spec }: CheckedPod): Failure | undefined {
   if (!isShared(spec["hostNetwork"]) && !isShared(spec["hostPID"]) && !isShared(spec["hostIPC"]))
     return undefined;
   const shared = FIELDS.filter((field) => isShared(spec[field]));

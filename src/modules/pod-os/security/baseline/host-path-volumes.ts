@@ -1,7 +1,7 @@
 import { joinQuote, plural } from "../../go-text.ts";
 import type { Check, Failure } from "../check.ts";
+import { type CheckedPod, isSet } from "../checked-pod.ts";
 import { causesAt, namesOf } from "../containers.ts";
-import { isSet, type JudgedPod } from "../judged-pod.ts";
 
 /**
  * hostPath volumes are forbidden.
@@ -30,7 +30,7 @@ export const hostPathVolumes: Check = {
   ],
 };
 
-function evaluateHostPathVolumes({ volumes }: JudgedPod, mostCauses: number): Failure | undefined {
+function evaluateHostPathVolumes({ volumes }: CheckedPod, mostCauses: number): Failure | undefined {
   let found: number[] | undefined;
   for (let i = 0; i < volumes.length; i++) {
     if (!isSet(volumes[i]?.["hostPath"])) continue;

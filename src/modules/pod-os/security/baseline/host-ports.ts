@@ -1,7 +1,7 @@
 import { plural, sortedSet } from "../../go-text.ts";
 import type { Check, Failure } from "../check.ts";
+import { type CheckedPod, containerPath, elements, isSet, shown } from "../checked-pod.ts";
 import { causesAt, containerNames, removeFields } from "../containers.ts";
-import { containerPath, elements, isSet, type JudgedPod, shown } from "../judged-pod.ts";
 
 /**
  * Host ports are forbidden.
@@ -39,7 +39,7 @@ export const hostPorts: Check = {
   ],
 };
 
-function evaluateHostPorts(pod: JudgedPod, mostCauses: number): Failure | undefined {
+function evaluateHostPorts(pod: CheckedPod, mostCauses: number): Failure | undefined {
   const { containers } = pod;
   let found: [container: number, port: number][] | undefined;
   const indexes: number[] = [];

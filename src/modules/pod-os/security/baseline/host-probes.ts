@@ -2,8 +2,8 @@ import type { Json } from "../../../../core/json.ts";
 import type { Path } from "../../../../core/path.ts";
 import { joinQuote, plural, sortedSet } from "../../go-text.ts";
 import type { Check, Failure } from "../check.ts";
+import { type CheckedPod, containerPath, isSet, nameOf, objectOf, shown } from "../checked-pod.ts";
 import { causesAt, removeFields } from "../containers.ts";
-import { containerPath, isSet, type JudgedPod, nameOf, objectOf, shown } from "../judged-pod.ts";
 
 const PROBES = ["livenessProbe", "readinessProbe", "startupProbe"] as const;
 const HANDLERS = ["postStart", "preStop"] as const;
@@ -57,7 +57,7 @@ const IN_HANDLERS = HANDLERS.map((handler) => ({
 }));
 
 /** Every host that is named, with its place below the container. */
-function eachHost({ containers }: JudgedPod, seen: Seen): void {
+function eachHost({ containers }: CheckedPod, seen: Seen): void {
   const look = (container: number, value: Json | undefined, paths: readonly Path[]): void => {
     const handler = objectOf(value);
     for (let i = 0; i < ACTIONS.length; i++) {
@@ -75,7 +75,7 @@ function eachHost({ containers }: JudgedPod, seen: Seen): void {
   }
 }
 
-function evaluateProbeHosts(pod: JudgedPod, mostCauses: number): Failure | undefined {
+function evaluateProbeHosts(pod: CheckedPod, mostCauses: number): Failure | undefined {
   const names: string[] = [];
   const hosts: string[] = [];
   const paths: Path[] = [];

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../../../core/json.ts";
 import type { Check, Failure } from "../check.ts";
+import { type CheckedPod, isSet } from "../checked-pod.ts";
 import { causesAt, containerNames, containersWhere, contextPaths, removeFields } from "../containers.ts";
-import { isSet, type JudgedPod } from "../judged-pod.ts";
 
 /**
  * Privileged containers are forbidden.
@@ -33,7 +33,7 @@ export const privileged: Check = {
 
 const breaks = ({ privileged: value }: JsonObject): boolean => isSet(value) && value !== false;
 
-function evaluatePrivileged(pod: JudgedPod, mostCauses: number): Failure | undefined {
+function evaluatePrivileged(pod: CheckedPod, mostCauses: number): Failure | undefined {
   const containers = containersWhere(pod, breaks);
   if (containers === undefined) return undefined;
   return {

@@ -2,8 +2,8 @@ import type { Json, JsonObject } from "../../../../core/json.ts";
 import type { Path } from "../../../../core/path.ts";
 import { joinQuote, plural, sortedSet } from "../../go-text.ts";
 import type { Check, Failure, Variant } from "../check.ts";
+import { type CheckedPod, isSet, objectOf, shown } from "../checked-pod.ts";
 import { causesAt, contextPaths, removeFields, setters } from "../containers.ts";
-import { isSet, type JudgedPod, objectOf, shown } from "../judged-pod.ts";
 
 const TYPES = ["container_t", "container_init_t", "container_kvm_t"];
 
@@ -51,7 +51,7 @@ const GIVEN = "must be empty or absent";
 const isGiven = (value: Json | undefined): boolean => isSet(value) && value !== "";
 
 function evaluateSELinuxOptions(
-  pod: JudgedPod,
+  pod: CheckedPod,
   allowed: ReadonlySet<unknown>,
   mostCauses: number,
 ): Failure | undefined {

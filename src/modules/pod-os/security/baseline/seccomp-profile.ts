@@ -1,8 +1,8 @@
 import { own } from "../../../../core/json.ts";
 import { goQuote, plural, sortedSet } from "../../go-text.ts";
 import type { Check, Failure } from "../check.ts";
+import { type CheckedPod, isSet, nameOf, objectOf, shown } from "../checked-pod.ts";
 import { causesAt, removeProfiles } from "../containers.ts";
-import { isSet, type JudgedPod, nameOf, objectOf, shown } from "../judged-pod.ts";
 import { ALLOWED_PROFILES, evaluateSeccompProfiles } from "../seccomp.ts";
 
 const POD_KEY = "seccomp.security.alpha.kubernetes.io/pod";
@@ -48,7 +48,7 @@ export const seccompProfileBaseline: Check = {
   ],
 };
 
-function evaluateAnnotations({ metadata, containers }: JudgedPod, mostCauses: number): Failure | undefined {
+function evaluateAnnotations({ metadata, containers }: CheckedPod, mostCauses: number): Failure | undefined {
   const annotations = objectOf(metadata["annotations"]);
   const keys: string[] = [];
   const collect = (key: string): void => {

@@ -1,7 +1,7 @@
 import { MOST_LISTED } from "../../go-text.ts";
 import type { Check, Failure, Variant } from "../check.ts";
+import { type CheckedPod, elements, isSet, shown } from "../checked-pod.ts";
 import { causesAt, removeElements } from "../containers.ts";
-import { elements, isSet, type JudgedPod, shown } from "../judged-pod.ts";
 
 /** By the minor version of the policy that first allows them. */
 const SAFE: readonly (readonly [since: number, names: readonly string[]])[] = [
@@ -67,7 +67,7 @@ function variant(since: number): Variant {
 }
 
 function evaluateSysctls(
-  { context }: JudgedPod,
+  { context }: CheckedPod,
   safe: ReadonlySet<unknown>,
   mostCauses: number,
 ): Failure | undefined {

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../../../core/json.ts";
 import type { Check, Failure } from "../check.ts";
+import { type CheckedPod, isSet, objectOf } from "../checked-pod.ts";
 import { causesAt, containersWhere, contextPaths, removeFields, setters } from "../containers.ts";
-import { isSet, type JudgedPod, objectOf } from "../judged-pod.ts";
 
 /**
  * HostProcess containers are forbidden, whatever the OS of the pod.
@@ -36,7 +36,7 @@ function breaks({ windowsOptions }: JsonObject): boolean {
   return isSet(hostProcess) && hostProcess !== false;
 }
 
-function evaluateHostProcess(pod: JudgedPod, mostCauses: number): Failure | undefined {
+function evaluateHostProcess(pod: CheckedPod, mostCauses: number): Failure | undefined {
   const podBreaks = breaks(pod.context);
   const containers = containersWhere(pod, breaks);
   if (!podBreaks && containers === undefined) return undefined;

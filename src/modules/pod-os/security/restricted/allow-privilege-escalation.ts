@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../../../core/json.ts";
 import type { Check, Failure, RestrictedField } from "../check.ts";
+import type { CheckedPod } from "../checked-pod.ts";
 import { causesAt, containerNames, containersWhere, contextPaths } from "../containers.ts";
-import type { JudgedPod } from "../judged-pod.ts";
 
 const FIELDS: readonly RestrictedField[] = [
   {
@@ -32,7 +32,7 @@ export const allowPrivilegeEscalation: Check = {
 
 const breaks = (context: JsonObject): boolean => context["allowPrivilegeEscalation"] !== false;
 
-function evaluatePrivilegeEscalation(pod: JudgedPod, mostCauses: number): Failure | undefined {
+function evaluatePrivilegeEscalation(pod: CheckedPod, mostCauses: number): Failure | undefined {
   const containers = containersWhere(pod, breaks);
   if (containers === undefined) return undefined;
   return {

@@ -1,6 +1,7 @@
 import { at, type Json, type JsonObject } from "../../../../core/json.ts";
 import { forbiddenAdds } from "../capability-adds.ts";
 import type { Check, Failure, FieldViolation, FixEdit, RestrictedField } from "../check.ts";
+import { type CheckedPod, objectOf } from "../checked-pod.ts";
 import {
   causesAt,
   containerNames,
@@ -9,7 +10,6 @@ import {
   listOf,
   removeElements,
 } from "../containers.ts";
-import { type JudgedPod, objectOf } from "../judged-pod.ts";
 
 const FIELDS: readonly RestrictedField[] = [
   {
@@ -51,7 +51,7 @@ const addsForbidden = (context: JsonObject): boolean => forbiddenAdds.any(contex
 const keepsSome = (context: JsonObject): boolean =>
   !listOf(objectOf(context["capabilities"])["drop"]).includes("ALL");
 
-function evaluateCapabilities(pod: JudgedPod, mostCauses: number): Failure | undefined {
+function evaluateCapabilities(pod: CheckedPod, mostCauses: number): Failure | undefined {
   const keeping = containersWhere(pod, keepsSome);
   const adding = containersWhere(pod, addsForbidden);
   if (keeping === undefined && adding === undefined) return undefined;
@@ -77,7 +77,7 @@ function evaluateCapabilities(pod: JudgedPod, mostCauses: number): Failure | und
 
 function restrictCapabilities(
   causes: readonly FieldViolation[],
-  { metadata, spec }: JudgedPod,
+  { metadata, spec }: CheckedPod,
 ): readonly FixEdit[] {
   const [drops, adds] = [causes.filter(isDrop), causes.filter((cause) => !isDrop(cause))];
   const edits = drops.map(({ path }) =>

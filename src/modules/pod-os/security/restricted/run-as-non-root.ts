@@ -1,7 +1,7 @@
 import { at, type JsonObject } from "../../../../core/json.ts";
 import type { Check, Failure, FieldViolation, FixEdit, RestrictedField } from "../check.ts";
+import { type CheckedPod, isSet } from "../checked-pod.ts";
 import { causesAt, containerNames, containersWhere, contextPaths, setters } from "../containers.ts";
-import { isSet, type JudgedPod } from "../judged-pod.ts";
 
 const FIELDS: readonly RestrictedField[] = [
   { scope: "pod", path: ["securityContext", "runAsNonRoot"], allowed: [true], forbidden: [null, false] },
@@ -38,7 +38,7 @@ const POD_PATH = ["spec", "securityContext", "runAsNonRoot"];
 const mayBeRoot = ({ runAsNonRoot: value }: JsonObject): boolean => isSet(value) && value !== true;
 const isSilent = ({ runAsNonRoot: value }: JsonObject): boolean => !isSet(value);
 
-function evaluateNonRoot(pod: JudgedPod, mostCauses: number): Failure | undefined {
+function evaluateNonRoot(pod: CheckedPod, mostCauses: number): Failure | undefined {
   const podBreaks = mayBeRoot(pod.context);
   const explicit = containersWhere(pod, mayBeRoot);
   const implicit = pod.context["runAsNonRoot"] === true ? undefined : containersWhere(pod, isSilent);
@@ -64,7 +64,7 @@ function evaluateNonRoot(pod: JudgedPod, mostCauses: number): Failure | undefine
 }
 
 /** Sets true where it is false, and for the pod where neither the pod nor a container says so. */
-function setNonRoot(causes: readonly FieldViolation[], pod: JudgedPod): FixEdit[] {
+function setNonRoot(causes: readonly FieldViolation[], pod: CheckedPod): FixEdit[] {
   const explicit = causes.filter(({ path }) => isSet(at({ spec: pod.spec }, ...path)));
   const implicit = isSilent(pod.context) && pod.contexts.some(isSilent);
   return [...explicit.map(({ path }) => path), ...(implicit ? [POD_PATH] : [])].map((path) => ({

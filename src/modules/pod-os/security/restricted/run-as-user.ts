@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../../../core/json.ts";
 import type { Check, Failure, RestrictedField } from "../check.ts";
+import type { CheckedPod } from "../checked-pod.ts";
 import { causesAt, containersWhere, contextPaths, removeFields, setters } from "../containers.ts";
-import type { JudgedPod } from "../judged-pod.ts";
 
 const FIELDS: readonly RestrictedField[] = (["pod", "container"] as const).map((scope) => ({
   scope,
@@ -31,7 +31,7 @@ export const runAsUser: Check = {
 
 const isRoot = (context: JsonObject): boolean => context["runAsUser"] === 0;
 
-function evaluateUser(pod: JudgedPod, mostCauses: number): Failure | undefined {
+function evaluateUser(pod: CheckedPod, mostCauses: number): Failure | undefined {
   const podBreaks = isRoot(pod.context);
   const containers = containersWhere(pod, isRoot);
   if (!podBreaks && containers === undefined) return undefined;

@@ -1,7 +1,7 @@
 import { at, type JsonObject } from "../../../../core/json.ts";
 import type { Check, Failure, FieldViolation, FixEdit, RestrictedField } from "../check.ts";
+import { type CheckedPod, isSet } from "../checked-pod.ts";
 import { causesAt, containerNames, containersWhere, contextPaths } from "../containers.ts";
-import { isSet, type JudgedPod } from "../judged-pod.ts";
 import { ALLOWED_PROFILES, evaluateSeccompProfiles } from "../seccomp.ts";
 
 const FIELDS: readonly RestrictedField[] = [
@@ -44,7 +44,7 @@ const PROFILE = { type: "RuntimeDefault" };
 const POD_PROFILE = ["spec", "securityContext", "seccompProfile"];
 const isSilent = (context: JsonObject): boolean => !isSet(context["seccompProfile"]);
 
-function evaluateSeccompProfile(pod: JudgedPod, mostCauses: number): Failure | undefined {
+function evaluateSeccompProfile(pod: CheckedPod, mostCauses: number): Failure | undefined {
   const explicit = evaluateSeccompProfiles(pod, mostCauses);
   if (explicit !== undefined) return explicit;
   const implicit = isSilent(pod.context) ? containersWhere(pod, isSilent) : undefined;
@@ -60,7 +60,7 @@ function evaluateSeccompProfile(pod: JudgedPod, mostCauses: number): Failure | u
 }
 
 /** Sets RuntimeDefault in place of other profiles, and for the pod where neither the pod nor a container has one. */
-function setProfile(causes: readonly FieldViolation[], pod: JudgedPod): FixEdit[] {
+function setProfile(causes: readonly FieldViolation[], pod: CheckedPod): FixEdit[] {
   const profiles = causes.map(({ path }) => path.slice(0, -1));
   const explicit = profiles.filter((path) => isSet(at({ spec: pod.spec }, ...path)));
   const implicit = isSilent(pod.context) && pod.contexts.some(isSilent);

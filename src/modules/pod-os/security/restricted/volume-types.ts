@@ -1,8 +1,8 @@
 import type { JsonObject } from "../../../../core/json.ts";
 import { joinQuote, plural, sortedSet } from "../../go-text.ts";
 import type { Check, Failure } from "../check.ts";
+import { type CheckedPod, isSet } from "../checked-pod.ts";
 import { causesAt, namesOf } from "../containers.ts";
-import { isSet, type JudgedPod } from "../judged-pod.ts";
 
 const ALLOWED = [
   "configMap",
@@ -76,7 +76,7 @@ function isAllowed(volume: JsonObject): boolean {
   return false;
 }
 
-function evaluateVolumeTypes({ volumes }: JudgedPod, mostCauses: number): Failure | undefined {
+function evaluateVolumeTypes({ volumes }: CheckedPod, mostCauses: number): Failure | undefined {
   let found: number[] | undefined;
   for (let i = 0; i < volumes.length; i++) {
     const volume = volumes[i];

@@ -1,28 +1,28 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { anyCriteria } from "../../../../test/builders/criteria.ts";
-import { again } from "../../../../test/builders/json.ts";
-import { merged, placementRequest, requiring, term } from "../../../../test/builders/merged.ts";
+import { carried, merged, placementRequest, requiring, term } from "../../../../test/builders/merged.ts";
 import { deployment, pod } from "../../../../test/builders/pod.ts";
 import type { Fields } from "../../../../test/builders/wants.ts";
-import { Draft } from "../../../core/evaluate/draft.ts";
-import { patchOf } from "../../../core/evaluate/patch.ts";
 import { canonical, type JsonObject } from "../../../core/json.ts";
-import { type Origin, provenanceOf } from "../../../core/provenance/origin.ts";
-import type { PlacementRequest } from "../merge/target.ts";
-import { removeInjections } from "./remove-injection.ts";
+import { type Origin, PROVENANCE, provenanceOf } from "../../../core/provenance/annotation.ts";
+import type { PlacementRequest } from "../merge/context.ts";
+import type { StalePart } from "./injections.ts";
+import { ALL_STALE } from "./stale-injection.ts";
 
-const SPEC = ["spec"];
+/** The injections of some policies. */
+const staleOf =
+  (which: (origin: Origin) => boolean): StalePart =>
+  ({ origin, value }) =>
+    which(origin) ? value : undefined;
 
-/** A pod's spec after all, or some, of what its provenance names was removed out. */
+/** A pod's spec after all, or some, of the injections that its annotation names were taken out. */
 function without(
   object: JsonObject,
   which: (origin: Origin) => boolean = () => true,
   now = object,
 ): JsonObject {
-  const draft = new Draft(again(now), again(object));
-  removeInjections(draft, provenanceOf(object).filter(which), SPEC);
-  return again(draft.object)["spec"] as JsonObject;
+  return carried(now, object, { stalePart: staleOf(which) }).spec;
 }
 
 const EVERYTHING: Fields = {
@@ -74,9 +74,9 @@ describe("all that a policy put there goes, and nothing else", () => {
     const path = ["spec", "template", "spec"];
     const sent = deployment({ spec: { containers: [] } });
     const stored = merged(sent, [placementRequest(EVERYTHING)], { spec: path }).object;
-    const draft = new Draft(again(stored), stored);
-    removeInjections(draft, provenanceOf(stored), path);
-    expect(draft.get("spec")).toEqual(sent["spec"]);
+    expect(carried(stored, stored, { spec: path, stalePart: ALL_STALE }).object["spec"]).toEqual(
+      sent["spec"],
+    );
   });
 
   test("of one policy only: the other's stays", () => {
@@ -125,24 +125,20 @@ describe("of several policies", () => {
       placementRequest({ tolerations: keys.map((key) => ({ key })) }, { name });
     const list = [lists("a", "1", "2"), lists("b", "3")];
     const stored = merged(pod({ spec: { tolerations: [{ key: "0" }] } }), list).object;
-    const removed = (change: (origin: Origin) => boolean, asked: readonly PlacementRequest[]) =>
-      merged(stored, asked, {
-        old: stored,
-        first: (draft) => {
-          const origins = provenanceOf(stored).filter(change);
-          removeInjections(draft, origins, SPEC);
-          draft.disown(origins);
-        },
-      });
+    const removed = (which: (origin: Origin) => boolean, wanting: readonly PlacementRequest[]) =>
+      carried(stored, stored, { stalePart: staleOf(which), wanting });
     expect(removed(of("a"), list).patch).toEqual([]);
     expect(removed(() => true, list).patch).toEqual([]);
-    // All removed back, it is written as if the object were new.
+    // The same elements by other policies stay where they are.
     const other = [lists("a", "3"), lists("b", "2", "1")];
     expect(removed(() => true, other).spec["tolerations"]).toEqual(
-      ["0", "3", "2", "1"].map((key) => ({ key })),
+      ["0", "1", "2", "3"].map((key) => ({ key })),
     );
-    // Of one only, in the order that is stored.
-    expect(removed(of("a"), [lists("a", "2", "1"), lists("b", "3")]).patch).toEqual([]);
+    expect(removed(() => true, [lists("a", "4"), lists("b", "1")]).spec["tolerations"]).toEqual(
+      ["0", "4", "1"].map((key) => ({ key })),
+    );
+    const turned = removed(of("a"), [lists("a", "2", "1"), lists("b", "3")]);
+    expect(turned.spec).toEqual(stored["spec"]);
   });
 });
 
@@ -169,10 +165,10 @@ describe("what does not go", () => {
     ["__proto__", { set: ["/spec/nodeSelector/__proto__"] }],
     ["a list of something else", { added: { "/spec/containers": [{ name: "c" }] } }],
   ])("what is noted of %s", (_what, note) => {
-    const object = pod({ spec: { nodeSelector: { zone: "a" }, containers: [{ name: "c" }] } });
-    const draft = new Draft(again(object), again(object));
-    removeInjections(draft, [{ module: "placement", policy: "K/p", set: [], added: {}, ...note }], SPEC);
-    expect(draft.edits).toEqual([]);
+    const spec = { nodeSelector: { zone: "a" }, containers: [{ name: "c" }] };
+    const annotation = JSON.stringify({ placement: [{ policy: "K/p", ...note }] });
+    const object = pod({ spec, annotations: { [PROVENANCE]: annotation } });
+    expect(carried(object, object, { stalePart: ALL_STALE }).spec).toEqual(spec);
   });
 });
 
@@ -211,10 +207,7 @@ describe("for any requests", () => {
         const stored = merged(pod({ spec }), list).object;
         const all = provenanceOf(stored);
         const one = all[pick % Math.max(1, all.length)];
-        const again1 = merged(stored, list, {
-          old: stored,
-          first: (draft) => removeInjections(draft, all, SPEC),
-        });
+        const again1 = carried(stored, stored, { stalePart: ALL_STALE, wanting: list });
         expect(again1.patch).toEqual([]);
         // Terms that several policies come to together may be told of as applied, one policy after the other.
         const applied = again1.findings.filter(({ outcome }) => outcome === "applied");
@@ -222,10 +215,8 @@ describe("for any requests", () => {
         if (list.length === 1) expect(applied).toEqual([]);
         if (one === undefined) return;
         // Of one policy among those that stay where they are, too.
-        const again2 = merged(stored, list, {
-          old: stored,
-          first: (draft) => removeInjections(draft, [one], SPEC),
-        });
+        const stalePart = staleOf(({ policy }) => policy === one.policy);
+        const again2 = carried(stored, stored, { stalePart, wanting: list });
         // Where policies share requirements, which of them has added what may be told otherwise then.
         expect(again2.patch.filter(({ path }) => !path.startsWith("/metadata"))).toEqual([]);
       }),
@@ -241,10 +232,7 @@ test("only what differs in the end is patched", () => {
     nodeSelector: [["zone", "b"]],
     tolerations: [{ key: "b" }, { key: "c" }],
   });
-  const { patch, spec } = merged(stored, [changed], {
-    old: stored,
-    first: (draft) => removeInjections(draft, provenanceOf(stored), SPEC),
-  });
+  const { patch, spec } = carried(stored, stored, { stalePart: ALL_STALE, wanting: [changed] });
   expect(spec["tolerations"]).toEqual([{ key: "b" }, { key: "c" }]);
   expect(patch.map(({ op, path }) => [op, path]).filter(([, path]) => path?.startsWith("/spec"))).toEqual([
     ["replace", "/spec/nodeSelector"],
@@ -252,9 +240,6 @@ test("only what differs in the end is patched", () => {
   ]);
 });
 
-test("nothing named, nothing done", () => {
-  const draft = new Draft(pod(), pod());
-  removeInjections(draft, [], SPEC);
-  expect(patchOf(draft)).toEqual([]);
-  expect(draft.edits).toEqual([]);
+test("an object without an annotation is left as it is", () => {
+  expect(carried(pod(), pod(), { stalePart: ALL_STALE }).patch).toEqual([]);
 });

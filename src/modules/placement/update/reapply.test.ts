@@ -17,7 +17,7 @@ import {
   withAnnotations,
 } from "../../../../test/builders/updates.ts";
 import { at } from "../../../core/json.ts";
-import { PROVENANCE, provenanceOf } from "../../../core/provenance/origin.ts";
+import { PROVENANCE, provenanceOf } from "../../../core/provenance/annotation.ts";
 
 describe("reapply: as if it were made now", () => {
   test("what a deleted policy put there goes, and so does the annotation", () => {

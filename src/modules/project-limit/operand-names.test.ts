@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { OPERAND } from "./names.ts";
+import { OPERAND } from "./operand-names.ts";
 
 it("the operand has the names that administrators of the plugin's operator know", () => {
   expect(OPERAND).toEqual({

@@ -7,37 +7,37 @@ import type { Context, TraceEntry } from "../../../core/module/module.ts";
 import type { Exceptions } from "../exceptions/exceptions.ts";
 
 /** One question that this module answers: when it is asked, and how it is answered. */
-export interface Part {
+export interface Handler {
   /** The name by which its hooks are asked. */
   readonly name: string;
   /** Empty where the settings have no use for it. */
   readonly hooks: (installation: Installation, gates: Gates) => readonly Hook[];
   readonly evaluate: (context: Context, exceptions: Exceptions) => Result;
-  /** The setting, gate or level that a trace names, and what the trace says where the part found nothing. */
+  /** The setting, gate or level that a trace names, and what the trace says where the handler found nothing. */
   readonly rule: PolicyRef;
   readonly nothing: string;
 }
 
-/** Evaluates a part, and reports it in the trace where it has not reported its own levels and exceptions. */
-export function evaluatePart(part: Part, context: Context, exceptions: Exceptions): Result {
+/** Evaluates a handler, and reports it in the trace where it has not reported its own levels and exceptions. */
+export function runHandler(handler: Handler, context: Context, exceptions: Exceptions): Result {
   const { trace, object } = context;
-  if (trace === undefined) return part.evaluate(context, exceptions);
+  if (trace === undefined) return handler.evaluate(context, exceptions);
   let reported = false;
   const mark = object.mark();
   const reporting = (entry: TraceEntry) => {
     reported = true;
     trace(entry);
   };
-  const result = part.evaluate({ ...context, trace: reporting }, exceptions);
+  const result = handler.evaluate({ ...context, trace: reporting }, exceptions);
   if ("need" in result || reported) return result;
   const edits = object.edits.slice(mark);
   const findings = [...edits.flatMap(({ finding }) => finding ?? []), ...result.findings];
   const said = [...new Set(findings.map(messageWithCode))];
   const found = edits.length > 0 || findings.some(({ outcome }) => outcome !== "same");
   trace({
-    policy: part.rule,
+    policy: handler.rule,
     applies: result.denial !== undefined ? "refuses" : found ? "applies" : "not",
-    why: said.length > 0 ? said.join("; ") : part.nothing,
+    why: said.length > 0 ? said.join("; ") : handler.nothing,
   });
   return result;
 }

@@ -7,8 +7,8 @@ import type { Context } from "../../../core/module/module.ts";
 import type { Exceptions } from "../exceptions/exceptions.ts";
 import { settingsOf } from "../settings.ts";
 import { errorCount } from "./counts.ts";
+import { annotation, exempted, labelErrors } from "./evaluate-pod.ts";
 import { exemptPod, exemptRequest } from "./exemptions.ts";
-import { annotation, exempted, labelErrors } from "./judge-pod.ts";
 import { namespacePolicy } from "./namespace-policy.ts";
 import { ownerOf } from "./owner.ts";
 import { evaluateModes, withEvent } from "./verdict.ts";
@@ -17,7 +17,7 @@ import { evaluateModes, withEvent } from "./verdict.ts";
  * Informs about the pods that a template would make, as the plugin PodSecurity does, and refuses it where templates are to be
  * denied. What the API server's own plugin says of built-in kinds is not said again. What can't be judged passes.
  */
-export function judgeTemplate(context: Context, exceptions: Exceptions): Result {
+export function evaluateTemplate(context: Context, exceptions: Exceptions): Result {
   const { request, object, view, installation } = context;
   const { group, resource } = request.resource;
   const workload = installation.workloads.byResource(group, resource);

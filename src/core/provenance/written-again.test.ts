@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { Draft } from "../evaluate/draft.ts";
 import type { JsonObject } from "../json.ts";
-import { type Origin, PROVENANCE, provenanceOf } from "./origin.ts";
+import { type Origin, PROVENANCE, provenanceOf } from "./annotation.ts";
 import { writeProvenance } from "./provenance.ts";
 
 const BEFORE: Origin = { module: "m", policy: "K/before", set: ["/spec/a"], added: { "/spec/list": [1, 2] } };
@@ -13,12 +13,12 @@ const stored = (metadata: JsonObject = {}): JsonObject => {
   return { metadata: { ...metadata, annotations }, spec: { a: "x", list: [1, 2] } };
 };
 
-/** A draft in which another policy has written anew what the one before had written. */
-const rewritten = (): { draft: Draft; old: JsonObject } => {
+/** A draft in which another policy has written again what an edit had taken back. */
+const rewritten = (takesBack: readonly Origin[]): { draft: Draft; old: JsonObject } => {
   const old = stored();
   const draft = new Draft(stored(), old);
   draft.author = "m";
-  draft.remove(["spec", "list"], undefined);
+  draft.remove(["spec", "list"], undefined, { takesBack });
   draft.append(["spec", "list"], 1, AFTER);
   draft.append(["spec", "list"], 2, AFTER);
   return { draft, old };
@@ -26,19 +26,17 @@ const rewritten = (): { draft: Draft; old: JsonObject } => {
 
 const policies = (draft: Draft) => provenanceOf(draft.object).map(({ policy }) => policy);
 
-describe("what was taken out and came again", () => {
-  test("is theirs who wrote it last", () => {
-    const { draft, old } = rewritten();
-    draft.disown([BEFORE]);
+describe("an injection that was taken back and written again", () => {
+  test("belongs to the policy that wrote it last", () => {
+    const { draft, old } = rewritten([BEFORE]);
     writeProvenance(draft, [], old);
     expect(provenanceOf(draft.object)).toEqual([
       { module: "m", policy: "K/after", set: [], added: { "/spec/list": [1, 2] } },
     ]);
   });
 
-  test("only the part that was taken out", () => {
-    const { draft, old } = rewritten();
-    draft.disown([{ ...BEFORE, set: [], added: { "/spec/list": [2] } }]);
+  test("keeps the part that was not taken back", () => {
+    const { draft, old } = rewritten([{ ...BEFORE, set: [], added: { "/spec/list": [2] } }]);
     writeProvenance(draft, [], old);
     expect(provenanceOf(draft.object).find(({ policy }) => policy === "K/before")).toMatchObject({
       set: ["/spec/a"],
@@ -49,27 +47,24 @@ describe("what was taken out and came again", () => {
   test.each<[string, Origin]>([
     ["another policy", { ...BEFORE, policy: "K/other" }],
     ["another module", { ...BEFORE, module: "n" }],
-  ])("of %s says nothing of this one", (_what, origin) => {
-    const { draft, old } = rewritten();
-    draft.disown([origin]);
+  ])("keeps its policy where that of %s was taken back", (_what, origin) => {
+    const { draft, old } = rewritten([origin]);
     writeProvenance(draft, [], old);
     expect(policies(draft)).toContain("K/before");
   });
 
-  test("is forgotten with the edits that it goes with", () => {
+  test("stays where the edit was undone", () => {
     const old = stored();
     const draft = new Draft(stored(), old);
     const start = draft.mark();
-    draft.remove(["spec", "list"], undefined);
-    draft.disown([BEFORE]);
+    draft.remove(["spec", "list"], undefined, { takesBack: [BEFORE] });
     draft.undo(start);
-    expect(draft.disowned).toEqual([]);
     expect(writeProvenance(draft, [], old)).toBe(true);
     expect(policies(draft)).toEqual(["K/before"]);
   });
 });
 
-test("the note of an object that is being deleted is left as it is", () => {
+test("the annotation of an object that is being deleted is left as it is", () => {
   const going = { deletionTimestamp: "2026-01-01T00:00:00Z" };
   const now = { ...stored(going), spec: {} };
   const draft = new Draft(now, stored(going));

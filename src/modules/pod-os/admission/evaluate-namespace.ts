@@ -4,6 +4,7 @@ import { own } from "../../../core/json.ts";
 import { labelsOf } from "../../../core/kubernetes/object.ts";
 import type { Context } from "../../../core/module/module.ts";
 import type { Exceptions } from "../exceptions/exceptions.ts";
+import { fieldErrorsMessage } from "../os/field-error-messages.ts";
 import {
   compareLevels,
   LABEL_PREFIX,
@@ -11,13 +12,12 @@ import {
   type PodSecurityPolicy,
 } from "../security/policy.ts";
 import { settingsOf } from "../settings.ts";
-import { fieldErrorsMessage } from "./field-errors.ts";
 import { defaultPolicy, type NamespacePolicy, policyOf, policyText } from "./namespace-policy.ts";
 import { podsNeed, previewOf } from "./preview.ts";
 import { RULE } from "./verdict.ts";
 
 /** Checks the labels of a namespace, and previews a stricter policy on the pods that are there. */
-export function judgeNamespace(context: Context, exceptions: Exceptions): Result {
+export function evaluateNamespace(context: Context, exceptions: Exceptions): Result {
   const { request, facts, installation } = context;
   if (request.subResource !== "" || request.object === undefined) return allow();
   const settings = settingsOf(installation).podSecurity;

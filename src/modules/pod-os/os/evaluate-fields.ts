@@ -4,8 +4,8 @@ import { at, isObject, type JsonObject } from "../../../core/json.ts";
 import { isBuiltIn, podTemplateOf, specPath } from "../../../core/kubernetes/workloads.ts";
 import type { Context } from "../../../core/module/module.ts";
 import { fieldPath } from "../../../core/path.ts";
-import { fieldErrorsMessage, stepsOf } from "../admission/field-errors.ts";
 import type { PodFieldError } from "../field-error.ts";
+import { fieldErrorsMessage, stepsOf } from "./field-error-messages.ts";
 import { validatePodOSResize, validatePodOSUpdate } from "./update.ts";
 import { validatePodOS } from "./validate.ts";
 
@@ -24,7 +24,7 @@ interface FieldsVerdict {
  * Fields that the OS of a pod or template forbids. The API server refuses them in built-in kinds before it asks webhooks, so only
  * reviews without one get this refusal; it does not know the templates of configured kinds, which are warned about in a cluster.
  */
-export function judgeFields(context: Context): FieldsVerdict {
+export function evaluateFields(context: Context): FieldsVerdict {
   const { request, view, installation } = context;
   const { group, resource } = request.resource;
   const workload = installation.workloads.byResource(group, resource);

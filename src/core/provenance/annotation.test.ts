@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { object } from "../../../test/builders/provenance.ts";
 import type { Json, JsonObject } from "../json.ts";
-import { PROVENANCE, provenanceOf } from "./origin.ts";
+import { PROVENANCE, provenanceOf } from "./annotation.ts";
 
 describe("reading", () => {
   test.each<[string, Json]>([

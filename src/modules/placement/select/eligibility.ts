@@ -37,7 +37,7 @@ export function leftAlone(
  *
  * Two writers of one template fight: a Deployment finds its ReplicaSet by comparing templates, so a ReplicaSet changed by usher would be
  * created again and again. Objects of a controller of a known kind get their criteria from that controller's template. Any author of an
- * object can claim an owner, so this is no reason to admit an object: see enforce/judged.ts.
+ * object can claim an owner, so this is no reason to admit an object: see enforce/enforcement-scope.ts.
  */
 export function ownedBy(
   object: JsonObject,

@@ -21,8 +21,8 @@ export interface ScanViolation extends Violation {
   readonly under?: string;
 }
 
-/** One object as it was read, judged. */
-export interface JudgedObject {
+/** One object as it was read, with its violations. */
+export interface EvaluatedObject {
   readonly identity: Identity;
   readonly owner: Identity | undefined;
   readonly isPod: boolean;
@@ -40,7 +40,7 @@ export interface ScanPolicies {
 }
 
 /** Judges a workload by its template; nothing where it has none. */
-export function judgeObject(
+export function evaluateObject(
   object: JsonObject,
   workload: WorkloadKind,
   {
@@ -54,7 +54,7 @@ export function judgeObject(
     readonly table: WorkloadTable;
     readonly namespace?: string;
   },
-): JudgedObject | undefined {
+): EvaluatedObject | undefined {
   const template = podTemplateOf(object, workload);
   if (template === undefined) return undefined;
   const { group, kind } = workload;
@@ -75,7 +75,7 @@ function violationsOf(
   { policy, against, newest }: ScanPolicies,
 ): ScanViolation[] {
   const options = newest === undefined ? {} : { newest };
-  const judge = (by: LevelVersion): readonly Violation[] => {
+  const violationsBy = (by: LevelVersion): readonly Violation[] => {
     const fixes = new Map(
       evaluatePodSecurity(by, written.metadata, written.spec, { ...options, fixes: true }).violations.map(
         (one) => [violationKey(one), one],
@@ -84,9 +84,9 @@ function violationsOf(
     const { violations } = evaluatePodSecurity(by, filled?.metadata, filled?.spec, options);
     return violations.map((one) => fixes.get(violationKey(one)) ?? one);
   };
-  const violations = judge(policy);
+  const violations = violationsBy(policy);
   if (against === undefined) return [...violations];
-  const others = judge(against);
+  const others = violationsBy(against);
   return [...only(violations, others, policy), ...only(others, violations, against)];
 }
 

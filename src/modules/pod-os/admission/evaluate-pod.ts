@@ -18,7 +18,7 @@ import { evaluateModes, type PodSubject, RULE, withEvent } from "./verdict.ts";
 const IGNORED = ["exec", "attach", "binding", "eviction", "log", "portforward", "proxy", "status"];
 
 /** Judges a pod in the place of the plugin PodSecurity, in its order. What can't be judged is refused. */
-export function judgePod(context: Context, exceptions: Exceptions): Result {
+export function evaluatePod(context: Context, exceptions: Exceptions): Result {
   const { request, view, installation } = context;
   const settings = settingsOf(installation).podSecurity;
   const { configuration } = settings;

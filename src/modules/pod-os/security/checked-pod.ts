@@ -6,7 +6,7 @@ import type { Path } from "../../../core/path.ts";
  * plain member access is safe on parsed JSON. A list or an element of the wrong type counts as a container or a volume
  * that sets nothing: it satisfies no requirement.
  */
-export interface JudgedPod {
+export interface CheckedPod {
   readonly metadata: JsonObject;
   readonly spec: JsonObject;
   /** Of the pod. */
@@ -24,7 +24,7 @@ const EMPTY: JsonObject = Object.freeze({});
 const NONE: readonly JsonObject[] = Object.freeze([]);
 const MALFORMED: readonly JsonObject[] = Object.freeze([EMPTY]);
 
-export function judgedPod(metadata: JsonObject | undefined, spec: JsonObject | undefined): JudgedPod {
+export function checkedPod(metadata: JsonObject | undefined, spec: JsonObject | undefined): CheckedPod {
   const read = objectOf(spec);
   const init = elements(read["initContainers"]);
   const main = elements(read["containers"]);
@@ -71,7 +71,7 @@ export function nameOf(object: JsonObject | undefined): string {
 }
 
 /** Where the i-th of all containers is. */
-export function containerPath(pod: JudgedPod, index: number, ...below: Path): Path {
+export function containerPath(pod: CheckedPod, index: number, ...below: Path): Path {
   if (index < pod.initEnd) return ["spec", "initContainers", index, ...below];
   if (index < pod.mainEnd) return ["spec", "containers", index - pod.initEnd, ...below];
   return ["spec", "ephemeralContainers", index - pod.mainEnd, ...below];
