@@ -164,10 +164,11 @@ export function carryInjections(
         all,
         equal(present, stored)
           ? userPart(criterion, stored, path, provenance, all)
-          : criterion.without(
-              present,
-              all.map(({ value }) => value),
-            ),
+          : (extendedUserPart(present, stored, valueBefore(provenance, pointer(path), stored)) ??
+              criterion.without(
+                present,
+                all.map(({ value }) => value),
+              )),
       );
     mergeAgain(all.filter((one) => !stale.some(({ origin }) => origin === one.origin)));
   }
@@ -204,6 +205,19 @@ function userPart(
         all.map(({ value }) => value),
       )
     : known.value;
+}
+
+/** The user's part of a list to which the user added elements, where the part from before is known. */
+function extendedUserPart(
+  present: Json,
+  stored: Json,
+  before: ReturnType<typeof valueBefore>,
+): readonly Json[] | undefined {
+  if (before === "unknown" || !Array.isArray(present) || !Array.isArray(stored)) return undefined;
+  const [had, has] = [new Set(stored.map(canonical)), new Set(present.map(canonical))];
+  if (!had.isSubsetOf(has)) return undefined;
+  const own = Array.isArray(before.value) ? before.value : [];
+  return [...own, ...present.filter((one: Json) => !had.has(canonical(one)))];
 }
 
 /** Whether a field, and those that it is judged by, have the stored value or the one that they had before policies wrote them. */
