@@ -164,7 +164,12 @@ export function carryInjections(
         all,
         equal(present, stored)
           ? userPart(criterion, stored, path, provenance, all)
-          : (extendedUserPart(present, stored, valueBefore(provenance, pointer(path), stored)) ??
+          : (extendedUserPart(
+              present,
+              stored,
+              valueBefore(provenance, pointer(path), stored),
+              stale.length > 0,
+            ) ??
               criterion.without(
                 present,
                 all.map(({ value }) => value),
@@ -207,13 +212,18 @@ function userPart(
     : known.value;
 }
 
-/** The user's part of a list to which the user added elements, where the part from before is known. */
+/**
+ * The user's part of a list to which the user added elements, where the part from before is known. Where there was none, an alternative to
+ * injected ones is not narrowed to itself while the policy stays.
+ */
 function extendedUserPart(
   present: Json,
   stored: Json,
   before: ReturnType<typeof valueBefore>,
+  isRemoval: boolean,
 ): readonly Json[] | undefined {
-  if (before === "unknown" || !Array.isArray(present) || !Array.isArray(stored)) return undefined;
+  if (before === "unknown" || (before.value === undefined && !isRemoval)) return undefined;
+  if (!Array.isArray(present) || !Array.isArray(stored)) return undefined;
   const [had, has] = [new Set(stored.map(canonical)), new Set(present.map(canonical))];
   if (!had.isSubsetOf(has)) return undefined;
   const own = Array.isArray(before.value) ? before.value : [];
