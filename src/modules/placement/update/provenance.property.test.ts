@@ -119,6 +119,13 @@ describe("an alternative that a policy excluded", () => {
   });
 });
 
+test("a term that the user adds to injected ones is the user's, and the injected ones still go", () => {
+  const policy = placementRequest({ requiredNodeAffinity: [term("zone=a"), term("zone=b")] });
+  const stored = merged(pod({ spec: {} }), [policy]).object;
+  const now = { ...stored, spec: requiring(term("zone=a"), term("zone=b"), term("disk=ssd")) };
+  expect(carried(now, stored, { stalePart: ALL_STALE }).spec).toEqual(requiring(term("disk=ssd")));
+});
+
 test("an annotation that only the request has changes nothing but itself", () => {
   const places = fc.constantFrom("/spec/nodeSelector/zone", "/spec/schedulerName", "/spec/tolerations");
   fc.assert(
