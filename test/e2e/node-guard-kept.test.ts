@@ -46,6 +46,51 @@ describeOwnCluster("what the leader keeps for node-guard", {}, (cluster) => {
       "status",
     );
 
+  const status = async (sent: Promise<Reply>) => {
+    const { status: code, body } = await sent;
+    return `${code} ${/USHER-G\d+/.exec(stringAt(body, "message") ?? "")?.[0] ?? ""}`;
+  };
+  /** Takes a label away that guards a node. */
+  const free = (query = "") =>
+    status(
+      cluster().request(
+        "PATCH",
+        `/api/v1/nodes/cp-0${query}`,
+        { metadata: { labels: { "node-role.kubernetes.io/control-plane": null } } },
+        MALLORY,
+      ),
+    );
+
+  /** With rights in RBAC and every replica gone, labels go only by the hand of one who has the right. */
+  async function withRightsInRbac(): Promise<void> {
+    await cluster().apply(policyOf({ rbac: true }));
+    await eventually("labels alone", async () => (await fallback()).policies.join() === NAMES[2]);
+    await stage.scaleUsher(0);
+    expect(await free()).toBe("403 USHER-G09");
+    const rbac = "/apis/rbac.authorization.k8s.io/v1";
+    await cluster().call("POST", `${rbac}/clusterroles`, {
+      metadata: { name: "assigns" },
+      rules: [
+        {
+          apiGroups: ["scheduling.usher.dev"],
+          resources: ["nodegroups"],
+          resourceNames: ["ControlPlane"],
+          verbs: ["assign"],
+        },
+      ],
+    });
+    await cluster().call("POST", `${rbac}/clusterrolebindings`, {
+      metadata: { name: "assigns" },
+      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "assigns" },
+      subjects: [{ kind: "User", apiGroup: "rbac.authorization.k8s.io", name: MALLORY.user }],
+    });
+    await eventually("the right counts", async () => (await free("?dryRun=All")) === "200 ");
+    await cluster().call("DELETE", `${rbac}/clusterrolebindings/assigns`);
+    await stage.scaleUsher(1);
+    await stage.mode("Enable");
+    await eventually("the fallback", async () => (await fallback()).policies.length === NAMES.length);
+  }
+
   /** With every replica gone nodes join, pods run on other nodes, the control plane's pods start, and protected nodes stay protected. */
   async function withoutReplicas(): Promise<void> {
     const guards = async () =>
@@ -55,16 +100,9 @@ describeOwnCluster("what the leader keeps for node-guard", {}, (cluster) => {
     await eventually("open hooks", async () => (await guards()).every((one) => one === "Ignore"));
     const pods = [await stage.waiting(), await stage.waiting()] as const;
     await stage.scaleUsher(0);
-    const status = async (sent: Promise<Reply>) => {
-      const { status: code, body } = await sent;
-      return `${code} ${/USHER-G\d+/.exec(stringAt(body, "message") ?? "")?.[0] ?? ""}`;
-    };
     expect(await status(stage.pod({ ...SPEC, nodeName: "cp-0" }))).toBe("403 USHER-G01");
     expect(await status(stage.bind(pods[0], MALLORY))).toBe("403 USHER-G02");
-    const free = { metadata: { labels: { "node-role.kubernetes.io/control-plane": null } } };
-    expect(await status(cluster().request("PATCH", "/api/v1/nodes/cp-0", free, MALLORY))).toBe(
-      "403 USHER-G09",
-    );
+    expect(await free()).toBe("403 USHER-G09");
     const other = { metadata: { labels: { any: "label" } } };
     expect(await status(cluster().request("PATCH", "/api/v1/nodes/cp-0", other, MALLORY))).toBe("200 ");
     expect(await status(stage.bind(pods[1], SCHEDULER, { target: { kind: "Node", name: "w-0" } }))).toBe(
@@ -162,6 +200,7 @@ describeOwnCluster("what the leader keeps for node-guard", {}, (cluster) => {
     await eventually("the fallback", async () => (await fallback()).policies.length === NAMES.length);
     expect(await condition(`${POLICIES}/cluster`, "TaintManaged")).toBe("True");
 
+    await withRightsInRbac();
     await withoutReplicas();
 
     const kubeconfig = await cluster().kubeconfig();

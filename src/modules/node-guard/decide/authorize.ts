@@ -8,8 +8,8 @@ import { actorMatches, podMatches } from "../principals/principal.ts";
 export type Authorized = { readonly by: string | undefined } | { readonly need: readonly Need[] };
 
 /** The API group of access reviews, which exists in roles only. */
-const ACCESS_GROUP = "scheduling.usher.dev";
-const ACCESS_RESOURCE = "nodegroups";
+export const ACCESS_GROUP = "scheduling.usher.dev";
+export const ACCESS_RESOURCE = "nodegroups";
 
 /** Whether the sender of a request may assign pods to nodes of the group. */
 export function authorizeActor(group: Group, { userInfo }: AdmissionRequest, facts: Facts): Authorized {

@@ -1,4 +1,5 @@
 import type { CompiledSelector } from "../../../core/kubernetes/selectors/label-selector.ts";
+import { ACCESS_GROUP, ACCESS_RESOURCE } from "../decide/authorize.ts";
 import type { Group, GroupEntry } from "../groups/group.ts";
 
 /** Texts of CEL. A string literal of JSON is one of CEL, too: names have no control characters. */
@@ -26,6 +27,12 @@ export function actorExpression(entries: readonly GroupEntry[]): string {
     ...(groups.length === 0 ? [] : [`${USER_GROUPS}.exists(g, g in ${list(unique(groups))})`]),
     ...unique(prefixes).map((one) => `${USER}.matches(${quoted(one)})`),
   ]);
+}
+
+/** Whether RBAC lets the sender of the request assign pods to nodes of the group, as `authorizeActor` asks. */
+export function mayAssign({ name }: Group): string {
+  const resource = `group(${quoted(ACCESS_GROUP)}).resource(${quoted(ACCESS_RESOURCE)})`;
+  return `authorizer.${resource}.name(${quoted(name)}).check("assign").allowed()`;
 }
 
 /**

@@ -9,7 +9,15 @@ import { groupsOf } from "../groups/groups.ts";
 import { readOverride } from "../overrides/override.ts";
 import { OVERRIDES } from "../policy/read-policy.ts";
 import { GATE_ON, isOn, keepsFallback } from "../settings.ts";
-import { actorExpression, MIRROR, POD_ACCOUNT, podExpression, quoted, selectorExpression } from "./cel.ts";
+import {
+  actorExpression,
+  MIRROR,
+  mayAssign,
+  POD_ACCOUNT,
+  podExpression,
+  quoted,
+  selectorExpression,
+} from "./cel.ts";
 
 const API = "admissionregistration.k8s.io/v1";
 
@@ -17,7 +25,7 @@ const API = "admissionregistration.k8s.io/v1";
  * ValidatingAdmissionPolicies that refuse assignments and bindings to protected nodes, and labels that free such a node, whether or not
  * usher answers. The API server asks them first, so they are never stricter than the webhook: what they can't judge, they admit. That
  * is: nodes that do not exist, nodes that are new, pods that only select protected nodes, tolerations, the control plane's namespaces,
- * and the account of a pod at its binding.
+ * and the account of a pod at its binding. Where rights are in RBAC they hold the labels alone.
  */
 export const fallback: ManagedObjects = {
   resources: [
@@ -58,21 +66,25 @@ export function leftOpen({ rbac, serviceAccountScope, newNodeGraceSeconds }: Gro
   ];
 }
 
-/** The policies of a group with their bindings. A group that refuses nothing has none, nor has one whose rights are in RBAC. */
+/** The policies of a group with their bindings. A group that refuses nothing has none; one whose rights are in RBAC has that of labels alone. */
 export function compileGroup(
   group: Group,
   installation: Installation,
   action: "Audit" | "Deny",
 ): JsonObject[] {
-  if (group.effectiveMode !== "Enable" || group.rbac || group.labelSelector.kind === "nothing") return [];
+  if (group.effectiveMode !== "Enable" || group.labelSelector.kind === "nothing") return [];
   const onNodes = {
     // With Deny and no protected node every pod would be refused.
     paramRef: { selector: group.selector, parameterNotFoundAction: "Allow" },
     matchResources: { namespaceSelector: guardedNamespaces(installation) },
   };
   const policies = [
-    { name: "assign", spec: assign(group), bound: onNodes },
-    { name: "bind", spec: bind(group), bound: onNodes },
+    ...(group.rbac
+      ? []
+      : [
+          { name: "assign", spec: assign(group), bound: onNodes },
+          { name: "bind", spec: bind(group), bound: onNodes },
+        ]),
     ...(group.protectNodeLabels ? [{ name: "labels", spec: labels(group, installation), bound: {} }] : []),
   ];
   return policies.flatMap(({ name: rule, spec, bound }) => {
@@ -135,7 +147,8 @@ function bind(group: Group): JsonObject {
 
 /** A node that leaves the group by its labels. Identities that manage nodes may do it; usher's own account never may. */
 function labels(group: Group, { namespace }: Installation): JsonObject {
-  const actor = actorExpression(group.entries);
+  const listed = actorExpression(group.entries);
+  const actor = group.rbac ? `${listed} || ${mayAssign(group)}` : listed;
   const own = `request.userInfo.username.startsWith(${quoted(`system:serviceaccount:${namespace}:`)})`;
   const leaves = quoted(` may not leave protected group ${JSON.stringify(group.name)}: user `);
   const advice = quoted(

@@ -87,12 +87,25 @@ test.each([
 test.each<[string, JsonObject]>([
   ["Inform", { mode: "Inform" }],
   ["Disable", { mode: "Disable" }],
-  ["rights in RBAC", { rbac: true }],
 ])("none for a group with %s", (_case, more) => {
   const policy = policyOf(NAMES, "Namespace");
   const groups = listAt(policy, "spec", "groups").map((group) => ({ ...(group as JsonObject), ...more }));
   const { view } = guardAssembly([{ ...policy, spec: { groups } }]);
   expect(compileAll(view, INSTALLATION, NOW)).toEqual([]);
+});
+
+test("with rights in RBAC the labels alone, which the API server's own authorizer judges beside the lists", () => {
+  const policy = policyOf(NAMES, "Namespace");
+  const groups = listAt(policy, "spec", "groups").map((group) => ({ ...(group as JsonObject), rbac: true }));
+  const { view } = guardAssembly([{ ...policy, spec: { groups } }]);
+  const compiled = compileAll(view, INSTALLATION, NOW);
+  expect(namesOf(compiled)).toEqual([
+    "ValidatingAdmissionPolicy usher-node-guard-guarded-labels",
+    "ValidatingAdmissionPolicyBinding usher-node-guard-guarded-labels",
+  ]);
+  expect(at(compiled[0] ?? {}, "spec", "validations", 0, "expression")).toContain(
+    '|| authorizer.group("scheduling.usher.dev").resource("nodegroups").name("guarded").check("assign").allowed()',
+  );
 });
 
 test("none under the cap of mastersSchedulable", () => {
@@ -170,6 +183,12 @@ test.each<[string, JsonObject, JsonObject, string[]]>([
   ["accounts are exact", { serviceAccountScope: "Exact" }, {}, ["node-guard-assign", "node-guard-bind"]],
   ["new nodes count", { newNodeGraceSeconds: 60 }, {}, ["node-guard-assign", "node-guard-bind"]],
   ["rights are in RBAC", { rbac: true }, {}, ["node-guard-assign", "node-guard-bind"]],
+  [
+    "rights are in RBAC, and Ignore is chosen",
+    { rbac: true, failurePolicy: "Ignore" },
+    {},
+    ["node-guard-assign", "node-guard-bind"],
+  ],
   ["the fallback is off", {}, { fallback: false }, ["node-guard-assign", "node-guard-bind"]],
   [
     "accounts are exact, and Ignore is chosen",

@@ -25,7 +25,8 @@ export const FALLBACK_READS: readonly Read[] = fallback.resources.map((resource)
  * webhook be open. A field more, such as `excludeResourceRules`, may exempt anything, so it counts unless the API server defaults it. Under an override its bindings only audit.
  */
 export function fallbackInForce(group: Group, view: View, installation: Installation): boolean {
-  if (!keepsFallback(installation)) return false;
+  // Of a group with rights in RBAC it holds the labels alone.
+  if (!keepsFallback(installation) || group.rbac) return false;
   const overrides = [...view.list(OVERRIDES)].some((one) => readOverride(one)?.group === group.name);
   const actions = overrides ? (["Deny", "Audit"] as const) : (["Deny"] as const);
   return actions.some((action) => isStored(compileGroup(group, installation, action), view));

@@ -64,7 +64,7 @@ export function hooks(
 /**
  * Nodes that no pod is assigned or bound to while usher does not answer: those of groups that the fallback does not judge as usher does.
  * Other nodes never wait for usher. A node that joins while usher is away is not in the list: only the fallback, which selects nodes by
- * their labels, guards it, and a group with `rbac` has none.
+ * their labels, guards it, and of a group with `rbac` that holds the labels alone.
  */
 function closedNodes(active: readonly Group[], view: View, installation: Installation): string[] {
   const names = new Set<string>();
