@@ -1,6 +1,6 @@
 // core/scheduling beside kube-scheduler's own filters: the same cluster and the same pods, in one run.
 import type { Json, JsonObject } from "../../src/core/json.ts";
-import { feasibleNodes, feasibleNodesOfPods, prepareWorld } from "../../src/core/scheduling/scheduling.ts";
+import { feasibilityByClass, feasibleNodes, prepareWorld } from "../../src/core/scheduling/scheduling.ts";
 import type { SchedulingWorld } from "../../src/core/scheduling/world.ts";
 import { ensureSchedulerOracle, oracleUnavailable } from "../../test/cluster/binaries.ts";
 import { Oracle } from "../../test/scheduling/oracle.ts";
@@ -102,7 +102,7 @@ export async function scheduling(_servers: Servers): Promise<Result> {
   const slowest = singles.at(-1) ?? Number.NaN;
   const all = Array.from({ length: PODS }, (_, i) => pod(PLACED + i));
   const started = performance.now();
-  feasibleNodesOfPods(all, prepareWorld(world));
+  all.forEach(feasibilityByClass(prepareWorld(world)));
   const seconds = (performance.now() - started) / 1000;
   const judged = Array.from({ length: JUDGED }, (_, i) => pod(i));
   const own = cpuSeconds(() => {

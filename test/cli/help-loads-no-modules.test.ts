@@ -18,7 +18,7 @@ async function loadedBy(...args: string[]): Promise<{ files: string[]; packages:
 
 /** A module's declaration and the list of them; and, in core, what declarations are made with. */
 const LIGHT =
-  /^src\/(cli\/|modules\/(index|[\w-]+\/declaration|[\w-]+\/operator\/names)\.ts$|core\/(module|drift\/commands)\/\w+\.ts$)/;
+  /^src\/(cli\/|modules\/(index|[\w-]+\/declaration|[\w-]+\/operand-names)\.ts$|core\/(module|drift\/commands)\/\w+\.ts$)/;
 
 test.each([
   ["--help"],

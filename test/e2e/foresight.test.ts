@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
-import { listAt, stringAt } from "../../src/core/json.ts";
+import { at, listAt, stringAt } from "../../src/core/json.ts";
 import { folder, usher } from "../cli/usher.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { describeCluster, testNamespace } from "../cluster/describe.ts";
@@ -57,12 +57,16 @@ describeCluster("diff, what-if and explain on a live cluster", (cluster) => {
     return usher([...args(directory), ...live]);
   };
 
-  /** Every object of the namespace with its version: nothing may be written. */
+  /** Every Deployment of the namespace, with its generation and the clients that wrote it: nothing may be written. */
   const versions = async () => {
     const list = await cluster().call("GET", `/apis/apps/v1/namespaces/${namespace()}/deployments`);
     return listAt(list, "items").map((one) => [
       stringAt(one, "metadata", "name"),
-      stringAt(one, "metadata", "resourceVersion"),
+      at(one, "metadata", "generation"),
+      // The controller writes the status, and its revision, at its own pace.
+      listAt(one, "metadata", "managedFields")
+        .flatMap((entry) => stringAt(entry, "manager") ?? [])
+        .filter((manager) => manager !== "kube-controller-manager"),
     ]);
   };
 

@@ -1,8 +1,8 @@
 import { at, isObject, type Json, type JsonObject, listAt, own } from "../json.ts";
 import { labelsOf, nameOf } from "../kubernetes/object.ts";
-import { podClass } from "../scheduling/pod-class.ts";
 import {
   type Feasibility,
+  feasibilityByClass,
   feasibleNodes,
   type PreparedWorld,
   prepareWorld,
@@ -140,10 +140,8 @@ const MAX_REPLACEMENTS = 100;
 /** Where pods may run in one world. */
 export class Placements {
   readonly #world: World;
-  readonly #prepared: PreparedWorld;
   readonly #unmeasured: ReadonlySet<string>;
-  /** Pods of one template are alike for every filter. */
-  readonly #classes = new Map<string, Feasibility>();
+  readonly #feasibilityOf: (pod: JsonObject) => Feasibility;
   #replacements = 0;
 
   constructor(world: World) {
@@ -154,16 +152,14 @@ export class Placements {
         .filter((node) => !isMeasured(node))
         .map(nameOf),
     );
-    this.#prepared = schedulingWorld(world);
+    this.#feasibilityOf = feasibilityByClass(schedulingWorld(world));
   }
 
   /** `own`: the pods that the workload has now. Where they leave it no node, the answer is that without them: they are replaced. */
   of(pod: JsonObject | undefined, kind: string, own: readonly JsonObject[] = []): Feasibility | undefined {
     if (pod === undefined) return undefined;
     const scheduled = scheduledPod(pod, kind);
-    const key = podClass(scheduled, this.#prepared);
-    const feasibility = this.#classes.get(key) ?? feasibleNodes(scheduled, this.#prepared);
-    this.#classes.set(key, feasibility);
+    const feasibility = this.#feasibilityOf(scheduled);
     const isStuck = own.length > 0 && feasibility.fits + feasibility.unknown === 0;
     if (!isStuck || !feasibility.groups.some(dependsOnPods))
       return withUnmeasured(feasibility, this.#unmeasured);

@@ -239,6 +239,13 @@ export function listRoom(): ListRoom {
   return { left: MAX_LIST_VALUES };
 }
 
+/** Whether there is room for a value, which is used then. An annotation can name a thousand places, one inside another. */
+export function takesRoom(value: Json | undefined, room: ListRoom): boolean {
+  const left = valuesLeft(value, room.left, Number.POSITIVE_INFINITY);
+  if (left >= 0) room.left = left;
+  return left >= 0;
+}
+
 /**
  * The elements of a list that can have provenance: those of a depth that modules write. `undefined` where the list is too long, or its
  * values are more than are read of one object.

@@ -1,9 +1,11 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { pod } from "../../../test/builders/pod.ts";
+import { Draft } from "../evaluate/draft.ts";
 import type { JsonObject } from "../json.ts";
-import { PROVENANCE } from "./annotation.ts";
+import { digestOf, PROVENANCE } from "./annotation.ts";
 import { beforeUsher } from "./before.ts";
+import { writeProvenance } from "./provenance.ts";
 
 const noted = (note: object, spec: JsonObject): JsonObject =>
   pod({ annotations: { [PROVENANCE]: JSON.stringify(note) }, spec });
@@ -60,6 +62,30 @@ test.each<[string, JsonObject, JsonObject]>([
     {},
   ],
   [
+    "a list that policies wrote, with the value from before in its order",
+    noted(
+      {
+        placement: [{ policy: "P/a", added: { "/spec/tolerations": [TOLERATION] } }],
+        was: {
+          "/spec/tolerations": { value: [{ key: "own" }], now: digestOf([TOLERATION, { key: "own" }]) },
+        },
+      },
+      { tolerations: [TOLERATION, { key: "own" }] },
+    ),
+    { tolerations: [{ key: "own" }] },
+  ],
+  [
+    "a list that others have changed since by its elements",
+    noted(
+      {
+        placement: [{ policy: "P/a", added: { "/spec/tolerations": [TOLERATION] } }],
+        was: { "/spec/tolerations": { now: digestOf([TOLERATION]) } },
+      },
+      { tolerations: [TOLERATION, { key: "later" }] },
+    ),
+    { tolerations: [{ key: "later" }] },
+  ],
+  [
     "nothing that no policy may set",
     noted(
       { placement: [{ policy: "P/a", set: ["/spec", "/metadata", "/metadata/name", "/"] }] },
@@ -101,4 +127,20 @@ test("property: whatever the annotation says, the object itself stays as it is",
       expect(object).toEqual(copy);
     }),
   );
+});
+
+test("values that policies replaced are back, the inner ones of places inside one another", () => {
+  const draft = new Draft({ metadata: {}, spec: { required: { terms: [1] }, list: [1, 2] } });
+  const finding = (name: string) =>
+    ({ policy: { kind: "K", name }, rule: "r", outcome: "applied", message: "m" }) as const;
+  draft.author = "m";
+  draft.set(["spec", "required", "terms"], [1, 2], finding("a"), { adds: [2] });
+  draft.set(["spec", "required"], { terms: [1, 2, 3] }, finding("b"));
+  draft.set(["spec", "list"], [2], finding("b"));
+  writeProvenance(draft, [], undefined);
+  const written = draft.object;
+  expect(beforeUsher(written).object["spec"]).toEqual({ required: { terms: [1] }, list: [1, 2] });
+  // Others have changed it since: the value from before is not known.
+  const changed = { ...written, spec: { ...(written["spec"] as JsonObject), list: [2, 3] } };
+  expect(beforeUsher(changed).object["spec"]).toEqual({ required: { terms: [1] } });
 });

@@ -1,6 +1,6 @@
 import { canonical, copyOf, isObject, type Json, type JsonObject, listAt } from "../json.ts";
-import { steps } from "../path.ts";
-import { type Origin, PROVENANCE, provenanceOf } from "./annotation.ts";
+import { atPointer, steps } from "../path.ts";
+import { digestOf, listRoom, type Origin, PROVENANCE, readProvenance, takesRoom } from "./annotation.ts";
 
 export interface BeforeUsher {
   readonly object: JsonObject;
@@ -10,13 +10,25 @@ export interface BeforeUsher {
 
 /** An object without what policies put into it, by its provenance annotation, and without the annotation. */
 export function beforeUsher(object: JsonObject): BeforeUsher {
-  const origins = provenanceOf(object);
+  const { origins, was } = readProvenance(object);
   const copy = copyOf(object) as JsonObject;
+  const room = listRoom();
+  const known = new Map(
+    [...was].filter(([place, { now }]) => {
+      const value = atPointer(object, place);
+      return isOfPolicy(steps(place)) && takesRoom(value, room) && digestOf(value) === now;
+    }),
+  );
   for (const { set, added } of origins) {
-    for (const place of set.map(steps)) if (isOfPolicy(place)) removeAt(copy, place, () => undefined);
+    for (const place of set)
+      if (!known.has(place) && isOfPolicy(steps(place))) removeAt(copy, steps(place), () => undefined);
     for (const [list, elements] of Object.entries(added))
-      if (isOfPolicy(steps(list))) removeAt(copy, steps(list), (found) => without(list, found, elements));
+      if (!known.has(list) && isOfPolicy(steps(list)))
+        removeAt(copy, steps(list), (found) => without(list, found, elements));
   }
+  // Of places inside one another the inner one was written first.
+  for (const [place, { value }] of [...known].sort(([a], [b]) => a.length - b.length))
+    removeAt(copy, steps(place), () => value);
   removeAt(copy, ["metadata", "annotations", PROVENANCE], () => undefined);
   return { object: copy, origins };
 }

@@ -99,7 +99,7 @@ describe("on CREATE", () => {
     ]);
   });
 
-  test("what one that came later has left out of it again is nobody's", () => {
+  test("alternatives of a policy stay together where a later policy leaves one of them out", () => {
     const draft = new Draft(object(undefined, {}));
     draft.author = "placement";
     const both = [{ l: ["a"] }, { l: ["b"] }];
@@ -107,7 +107,7 @@ describe("on CREATE", () => {
     draft.set(["spec", "terms"], [{ l: ["b", "c"] }], finding(SHOP), { adds: [{ l: ["c"] }] });
     writeProvenance(draft, [], undefined);
     expect(provenanceOf(draft.object)).toMatchObject([
-      { added: { "/spec/terms": [{ l: ["b"] }] } },
+      { added: { "/spec/terms": [{ l: ["a"] }, { l: ["b"] }] } },
       { added: { "/spec/terms": [{ l: ["c"] }] } },
     ]);
   });

@@ -1,6 +1,6 @@
 import type { Draft, Edit } from "../evaluate/draft.ts";
 import { type ModuleFinding, type PolicyRef, policyKey } from "../evaluate/finding.ts";
-import { at, canonical, equal, isObject, type Json, type JsonObject, textOf, valuesLeft } from "../json.ts";
+import { at, canonical, equal, isObject, type Json, type JsonObject, textOf } from "../json.ts";
 import { controllerOf, isBeingDeleted } from "../kubernetes/object.ts";
 import { atPointer, type Path, pointer } from "../path.ts";
 import {
@@ -15,6 +15,7 @@ import {
   type Replaced,
   readableElements,
   readProvenance,
+  takesRoom,
 } from "./annotation.ts";
 import { isReapply, versionOf } from "./reapply.ts";
 
@@ -47,14 +48,14 @@ export function writeProvenance(
   }
   const stored = readProvenance(old);
   const sent = present === before ? stored : readProvenance(draft.object);
-  const record = new ProvenanceRecord(draft, stored);
+  const record = new ProvenanceRecord(draft, stored, sent);
   record.keep(stored.origins, new Unchanged(draft.object, old));
   record.keepConfirmed(sent.origins, findings);
   const apart = sent.origins.filter(({ module }) => isAskedApart(module));
   if (apart.length > 0) record.keep(apart, new Unchanged(draft.object, draft.object));
   for (const edit of draft.edits) record.add(edit);
   const origins = record.origins();
-  const now: Provenance = { origins, was: record.replaced(origins, sent), reappliedFrom: undefined };
+  const now: Provenance = { origins, was: record.replaced(origins), reappliedFrom: undefined };
   const bare = annotationText(now);
   const isNew = bare !== annotationText({ ...stored, reappliedFrom: undefined });
   // The mark of an earlier reapply means nothing any more. It goes with the next change, and is not a reason for one.
@@ -87,6 +88,7 @@ interface Entry extends Omit<Origin, "set" | "added"> {
 class ProvenanceRecord {
   readonly #draft: Draft;
   readonly #stored: Provenance;
+  readonly #sent: Provenance;
   readonly #entries = new Map<string, Entry>();
   /** The value of each place before the first policy of this evaluation wrote it. */
   readonly #before = new Map<string, Json | undefined>();
@@ -94,9 +96,10 @@ class ProvenanceRecord {
   readonly #writers = new Map<string, Set<string>>();
   readonly #removed: ReadonlySet<string>;
 
-  constructor(draft: Draft, stored: Provenance) {
+  constructor(draft: Draft, stored: Provenance, sent: Provenance) {
     this.#draft = draft;
     this.#stored = stored;
+    this.#sent = sent;
     const reverted = draft.edits.flatMap(({ provenance }) => provenance?.takesBack ?? []);
     this.#removed = new Set(reverted.flatMap(partsOf));
   }
@@ -108,9 +111,8 @@ class ProvenanceRecord {
         (place) => this.#stays(origin, place) && (unchanged.has(place) || this.#isStillEmpty(place)),
       );
       const lists = Object.entries(origin.added).flatMap(([list, elements]) => {
-        const left = elements.filter(
-          (one) => this.#stays(origin, `${list} ${canonical(one)}`) && unchanged.hasElement(list, one),
-        );
+        const stay = elements.filter((one) => this.#stays(origin, `${list} ${canonical(one)}`));
+        const left = this.#present(list, stay, unchanged);
         return left.length === 0 ? [] : [{ list, left }];
       });
       if (places.length === 0 && lists.length === 0) continue;
@@ -176,7 +178,7 @@ class ProvenanceRecord {
           this.#isStillEmpty(place),
       );
       const lists = [...added].flatMap(([list, elements]) => {
-        const left = [...elements.values()].filter((element) => now.hasElement(list, element));
+        const left = this.#present(list, [...elements.values()], now);
         return left.length === 0 ? [] : [[list, left] as const];
       });
       if (places.length === 0 && lists.length === 0) return [];
@@ -184,14 +186,25 @@ class ProvenanceRecord {
     });
   }
 
+  /** The elements of a policy that a list has. Where the policy wrote the list whole they count together: they are alternatives. */
+  #present(list: string, elements: readonly Json[], object: Unchanged): readonly Json[] {
+    const isWhole = [this.#before, this.#stored.was, this.#sent.was].some((whole) => whole.has(list));
+    const found = elements.filter((element) => object.hasElement(list, element));
+    return isWhole && found.length > 0 ? elements : found;
+  }
+
   /** The values that places of these origins had before: as they were replaced now, or as the annotations say of the value there. */
-  replaced(origins: readonly Origin[], sent: Provenance): ReadonlyMap<string, Replaced> {
+  replaced(origins: readonly Origin[]): ReadonlyMap<string, Replaced> {
     const replaced = new Map<string, Replaced>();
+    const room = listRoom();
     for (const place of new Set(origins.flatMap(({ set, added }) => [...set, ...Object.keys(added)]))) {
-      const known = [this.#stored.was.get(place), sent.was.get(place)].filter((one) => one !== undefined);
+      const known = [this.#stored.was.get(place), this.#sent.was.get(place)].filter(
+        (one) => one !== undefined,
+      );
       const isWritten = this.#before.has(place);
       if (!isWritten && known.length === 0) continue;
       const value = atPointer(this.#draft.object, place);
+      if (!takesRoom(value, room)) continue;
       const now = digestOf(value);
       const entry =
         known.find((one) => one.now === now) ?? (isWritten ? this.#written(place, now) : undefined);
@@ -219,10 +232,11 @@ class ProvenanceRecord {
   /** Whether a policy emptied a list of the stored object and it is still empty. The API server stores empty lists as absent. */
   #isStillEmpty(place: string): boolean {
     const replaced = this.#stored.was.get(place);
-    return (
-      replaced?.value !== undefined &&
-      [this.#draft.old, this.#draft.object].every((one) => replaced.now === digestOf(atPointer(one, place)))
-    );
+    if (replaced?.value === undefined || replaced.now !== digestOf(undefined)) return false;
+    return [this.#draft.old, this.#draft.object].every((one) => {
+      const value = atPointer(one, place);
+      return value === undefined || (Array.isArray(value) && value.length === 0);
+    });
   }
 
   #has(module: string, policy: PolicyRef, place: string): boolean {
@@ -289,9 +303,7 @@ export class Unchanged {
     if (same === undefined) {
       const [room] = this.#rooms;
       const value = atPointer(this.#now, place);
-      const left = valuesLeft(value, room.left, Number.POSITIVE_INFINITY);
-      if (left >= 0) room.left = left;
-      same = value !== undefined && left >= 0 && equal(value, atPointer(this.#old, place));
+      same = value !== undefined && takesRoom(value, room) && equal(value, atPointer(this.#old, place));
       this.#places.set(place, same);
     }
     return same;

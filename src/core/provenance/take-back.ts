@@ -2,7 +2,7 @@ import type { Draft } from "../evaluate/draft.ts";
 import { at, equal, isObject, type Json } from "../json.ts";
 import { controllerOf, isBeingDeleted } from "../kubernetes/object.ts";
 import { type Path, steps } from "../path.ts";
-import { digestOf, type Origin, type Provenance, readProvenance } from "./annotation.ts";
+import { digestOf, listRoom, type Origin, type Provenance, readProvenance, takesRoom } from "./annotation.ts";
 
 /**
  * Takes back the places that policies of a module set in the stored object: the value from before goes back, or the place goes where there
@@ -12,11 +12,18 @@ export function takeBack(draft: Draft, module: string): void {
   // A controller copies its owner's annotation with the template, and would write the template again.
   if (controllerOf(draft.object) !== undefined || isBeingDeleted(draft.object)) return;
   const stored = readProvenance(draft.old);
+  const room = listRoom();
   const mine = stored.origins.filter((origin) => origin.module === module);
   for (const place of new Set(mine.flatMap(({ set }) => set))) {
     const path = pathTo(draft.object, place);
     const now = path === undefined ? undefined : draft.get(...path);
-    if (path === undefined || now === undefined || !equal(now, at(draft.old, ...path))) continue;
+    if (
+      path === undefined ||
+      now === undefined ||
+      !takesRoom(now, room) ||
+      !equal(now, at(draft.old, ...path))
+    )
+      continue;
     const known = valueBefore(stored, place, now);
     if (known === "unknown") continue;
     putBack(

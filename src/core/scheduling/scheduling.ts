@@ -10,7 +10,6 @@ import type { PreparedWorld } from "./prepared-world.ts";
 export type { FilterName } from "./filter.ts";
 export { type PreparedWorld, prepareWorld } from "./prepared-world.ts";
 export { releaseOf } from "./releases.ts";
-export type { SchedulingWorld } from "./world.ts";
 
 /** The verdict on a node. A node fails by the first filter that rejects it; unknown means that no filter rejects it for certain. */
 export type NodeVerdict =
@@ -65,23 +64,15 @@ export function feasibleNodes(pod: JsonObject, world: PreparedWorld): Feasibilit
   };
 }
 
-/**
- * Judges many pods. Pods that are alike for every filter, as those of one template are, get the same answer, which is computed once.
- * @param progress Called after each pod.
- */
-export function feasibleNodesOfPods(
-  pods: readonly JsonObject[],
-  world: PreparedWorld,
-  progress?: (done: number, all: number) => void,
-): readonly Feasibility[] {
+/** Judges pods of one world, each class once: pods of one template are alike for every filter, and get the same answer. */
+export function feasibilityByClass(world: PreparedWorld): (pod: JsonObject) => Feasibility {
   const known = new Map<string, Feasibility>();
-  return pods.map((pod, i) => {
+  return (pod) => {
     const key = podClass(pod, world);
     const feasibility = known.get(key) ?? feasibleNodes(pod, world);
     known.set(key, feasibility);
-    progress?.(i + 1, pods.length);
     return feasibility;
-  });
+  };
 }
 
 /** The verdict on one node; `undefined` where the world has no such node. */

@@ -67,18 +67,3 @@ const PARENT_PATHS: readonly Path[] = [
     ]),
   ).values(),
 ];
-
-const BY_PLACE: readonly (readonly [place: string, criterion: Criterion])[] = CRITERIA.flatMap(
-  (criterion) => [
-    [pointer(criterion.path), criterion] as const,
-    ...(criterion.derived ?? []).map((field) => [`/${field}`, criterion] as const),
-  ],
-);
-
-/** The criterion that a place belongs to, given as a JSON pointer from the top; `undefined` for any other place. */
-export function criterionAt(place: string, spec: Path): Criterion | undefined {
-  const base = pointer(spec);
-  if (!place.startsWith(`${base}/`)) return undefined;
-  const below = place.slice(base.length);
-  return BY_PLACE.find(([start]) => below === start || below.startsWith(`${start}/`))?.[1];
-}

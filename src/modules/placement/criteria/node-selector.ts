@@ -10,7 +10,7 @@ import { labelKeys } from "../policy/cel-rules.ts";
 import { type Criterion, MUTABLE_WHILE_GATED, type UnmetRequirement } from "./criterion.ts";
 import { pinsLabel } from "./node-terms/implies.ts";
 import { REQUIRED_TERMS, requiredTermsOf } from "./node-terms/node-terms.ts";
-import { allows, could } from "./node-terms/possible-term.ts";
+import { admitsLabel, isSatisfiable } from "./node-terms/possible-term.ts";
 
 /** Label keys and values, sorted by key. */
 export type NodeSelector = readonly (readonly [key: string, value: string])[];
@@ -146,9 +146,9 @@ function contradicts(
   budget.spend(selector?.size ?? 0);
   let lost = false;
   for (const term of terms) {
-    const stays = allows(term, key, value, budget);
+    const stays = admitsLabel(term, key, value, budget);
     // One term that could be met and is lost is enough.
-    if ((!stays && lost) || !could(term, selector, budget)) continue;
+    if ((!stays && lost) || !isSatisfiable(term, selector, budget)) continue;
     if (stays) return false;
     lost = true;
   }

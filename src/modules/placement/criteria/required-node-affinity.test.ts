@@ -268,7 +268,12 @@ describe("what is noted", () => {
       [term("y", "a")],
       [term("y", "a")],
     ],
-    ["not a term that was left out", requiring(term("!a")), [term("a"), term("b")], [term("b")]],
+    [
+      "a term that was left out as well",
+      requiring(term("!a")),
+      [term("a"), term("b")],
+      [term("a"), term("b")],
+    ],
     ["nothing where it was there", requiring(term("a")), [term("a")], undefined],
   ])("%s", (_what, own, wanted, noted) => {
     expect(added(own, ...wanted)).toEqual(noted);

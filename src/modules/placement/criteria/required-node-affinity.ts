@@ -63,8 +63,9 @@ export const requiredNodeAffinity: Criterion<readonly JsonObject[]> = {
   },
   injected: (origin, { spec, has }) => {
     const list = pointer([...spec, ...REQUIRED_TERMS]);
-    const terms = origin.added[list]?.filter(isObject).filter((term) => has.hasElement(list, term));
-    return terms === undefined || terms.length === 0 ? undefined : terms;
+    const terms = origin.added[list]?.filter(isObject) ?? [];
+    // Terms are alternatives: one that is there stands for all.
+    return terms.some((term) => has.hasElement(list, term)) ? terms : undefined;
   },
   recorded: (terms, spec) => ({ set: [], added: { [pointer([...spec, ...REQUIRED_TERMS])]: terms } }),
   // Terms are alternatives: with one more or one less all of them mean something else.

@@ -8,7 +8,7 @@ import { isPod, ownedBy } from "../select/eligibility.ts";
 import { isController } from "./controllers.ts";
 
 /** What enforcement judges of a request. */
-export interface Judged {
+export interface EnforcementScope {
   readonly template: PodTemplate;
   readonly labels: JsonObject | undefined;
   /** Of an UPDATE: the template as it is stored. */
@@ -16,12 +16,12 @@ export interface Judged {
 }
 
 /** Whether a request is judged: the table in the README, row by row. */
-export function judgedOf(
+export function enforcementScope(
   request: AdmissionRequest,
   object: JsonObject,
   workload: WorkloadKind,
   installation: Installation,
-): Judged | undefined {
+): EnforcementScope | undefined {
   const template = podTemplateOf(object, workload);
   if (template === undefined || isBeingDeleted(object)) return undefined;
   // Any author can write the annotation of a mirror pod: it counts from kubelets only.

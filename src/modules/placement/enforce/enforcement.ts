@@ -13,7 +13,7 @@ import { comparePolicies, type PlacementPolicy } from "../policy/policy.ts";
 import { isPod, notTargeted } from "../select/eligibility.ts";
 import { select } from "../select/select.ts";
 import { isPlaced } from "../settings.ts";
-import { type Judged, judgedOf } from "./enforcement-scope.ts";
+import { type EnforcementScope, enforcementScope } from "./enforcement-scope.ts";
 import { warnOfNextPods } from "./next-pods.ts";
 import { unmetRequirements } from "./unmet-requirements.ts";
 
@@ -52,7 +52,7 @@ function decide(context: Context, policies: Policies): Result {
   if (workload === undefined || request.object === undefined || !isPlaced(workload, installation))
     return allow();
   if (request.subResource !== "") return warnOfNextPods(context, policies, workload);
-  const judged = judgedOf(request, draft.object, workload, installation);
+  const judged = enforcementScope(request, draft.object, workload, installation);
   const findings = judged === undefined ? [] : judge(context, policies, workload, judged);
   if ("need" in findings) return findings;
   if (findings.some(({ outcome }) => outcome === "violated"))
@@ -66,7 +66,7 @@ function judge(
   context: Context,
   { all }: Policies,
   workload: WorkloadKind,
-  { template, labels, old }: Judged,
+  { template, labels, old }: EnforcementScope,
 ): Finding[] | Extract<Result, { need: unknown }> {
   const exempt = (policy: PlacementPolicy) =>
     policy.enforcement === "None" ? "it enforces nothing" : notTargeted(policy, workload);

@@ -4,7 +4,7 @@ import { canonical, type Json, type JsonObject } from "../../../core/json.ts";
 import type { WorkloadKind } from "../../../core/kubernetes/workloads.ts";
 import { type Path, pointer } from "../../../core/path.ts";
 import type { Criteria, Limits } from "../criteria/criterion.ts";
-import { KnownTerms } from "../criteria/node-terms/known-term.ts";
+import { ParsedTerms } from "../criteria/node-terms/parsed-term.ts";
 import { KnownLists } from "../criteria/shape/known-list.ts";
 import type { WorkBudget } from "./work-budget.ts";
 
@@ -40,7 +40,7 @@ export interface MergedObject {
   /** Its lists, each read once. */
   readonly lists: KnownLists;
   /** Its required terms, each read once. */
-  readonly terms: KnownTerms;
+  readonly terms: ParsedTerms;
 }
 
 /** The same for one request. */
@@ -55,7 +55,7 @@ export function mergedObject(
   pod: boolean,
   removed: ReadonlySet<string> = new Set(),
 ): MergedObject {
-  return { draft, spec, pod, holders: new Map(), removed, lists: new KnownLists(), terms: new KnownTerms() };
+  return { draft, spec, pod, holders: new Map(), removed, lists: new KnownLists(), terms: new ParsedTerms() };
 }
 
 /** A value that a policy injected at a place, or an element in a list. */

@@ -40,11 +40,6 @@ export class WorkBudget {
     return this.#left >= 0;
   }
 
-  /** A budget of its own for work that must not be at the cost of this one; counted with it. */
-  separate(): WorkBudget {
-    return new WorkBudget(MAX_STEPS, this.#counter);
-  }
-
   get exceeded(): boolean {
     return this.#left < 0;
   }

@@ -58,7 +58,7 @@ describe("the injections that the stored object's annotation names", () => {
     };
     expect(injections(noted(spec, entry))).toEqual([
       { policy: "p", name: "nodeSelector", value: [["zone", "a"]] },
-      { policy: "p", name: "requiredNodeAffinity", value: [term("cpu")] },
+      { policy: "p", name: "requiredNodeAffinity", value: [term("cpu"), term("gone")] },
       { policy: "p", name: "tolerations", value: [{ key: "a" }] },
     ]);
   });

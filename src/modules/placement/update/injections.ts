@@ -164,10 +164,16 @@ export function carryInjections(
         all,
         equal(present, stored)
           ? userPart(criterion, stored, path, provenance, all)
-          : criterion.without(
+          : (extendedUserPart(
               present,
-              all.map(({ value }) => value),
-            ),
+              stored,
+              valueBefore(provenance, pointer(path), stored),
+              stale.length > 0,
+            ) ??
+              criterion.without(
+                present,
+                all.map(({ value }) => value),
+              )),
       );
     mergeAgain(all.filter((one) => !stale.some(({ origin }) => origin === one.origin)));
   }
@@ -204,6 +210,24 @@ function userPart(
         all.map(({ value }) => value),
       )
     : known.value;
+}
+
+/**
+ * The user's part of a list to which the user added elements, where the part from before is known. Where there was none, an alternative to
+ * injected ones is not narrowed to itself while the policy stays.
+ */
+function extendedUserPart(
+  present: Json,
+  stored: Json,
+  before: ReturnType<typeof valueBefore>,
+  isRemoval: boolean,
+): readonly Json[] | undefined {
+  if (before === "unknown" || (before.value === undefined && !isRemoval)) return undefined;
+  if (!Array.isArray(present) || !Array.isArray(stored)) return undefined;
+  const [had, has] = [new Set(stored.map(canonical)), new Set(present.map(canonical))];
+  if (!had.isSubsetOf(has)) return undefined;
+  const own = Array.isArray(before.value) ? before.value : [];
+  return [...own, ...present.filter((one: Json) => !had.has(canonical(one)))];
 }
 
 /** Whether a field, and those that it is judged by, have the stored value or the one that they had before policies wrote them. */

@@ -343,8 +343,10 @@ test("placed anew, a workload is as if it were made now, but for the order in wh
       fc.pre(!answer.warnings.join().includes("USHER-P22"));
       const fresh = (await placedWith(world("none"), [SHOP, ...then], sent)).object;
       expect(unordered(at(renewed, ...specAt(kind)))).toEqual(unordered(at(fresh, ...specAt(kind))));
-      const note = (object: JsonObject) => stringAt(object, "metadata", "annotations", PROVENANCE);
-      expect(note(renewed)).toBe(note(fresh));
+      // The digest of a list follows its order.
+      const recorded = (object: JsonObject) =>
+        stringAt(object, "metadata", "annotations", PROVENANCE)?.replaceAll(/"now":"[0-9a-f]+"/g, '"now":""');
+      expect(recorded(renewed)).toBe(recorded(fresh));
     }),
     { numRuns: 400 },
   );

@@ -43,19 +43,20 @@ export function mergeTerms(target: MergeContext, wanted: readonly JsonObject[], 
   const product = absent ? alone(wanted, making) : productOf(list, wanted, making, appendOnly);
   if (product.kind === "same") report.same(path, textOf(wanted), wanted);
   else if (product.kind !== "terms") reportSkipped(report, path, product.kind);
-  else if (!report.immutable(path)) write(target, report, path, product);
+  else if (!report.immutable(path)) write(target, wanted, report, path, product);
 }
 
 function write(
   { draft, holders, removed, terms: known }: MergeContext,
+  wanted: readonly JsonObject[],
   report: Report,
   path: Path,
   { terms, added }: Extract<Product, { kind: "terms" }>,
 ): void {
-  // The annotation names each term once.
-  const named = [...new Map(added.map((term) => [canonical(term), term])).values()];
+  // All terms of the policy are recorded, each once: one that is left out now may be possible without another policy.
+  const named = [...new Map(wanted.map((term) => [canonical(term), term])).values()];
   const finding = report.applied(path, textOf(added), removed.has(injectionText(path, named)));
-  if (!draft.set(path, terms, finding, { adds: added })) {
+  if (!draft.set(path, terms, finding, { adds: named })) {
     report.unwritable(path, `${RULE} can't be written here`);
     return;
   }

@@ -1,9 +1,9 @@
 import { isObject, type Json, type JsonObject } from "../../../../core/json.ts";
 import type { WorkBudget } from "../../merge/work-budget.ts";
-import type { Selector } from "./known-selector.ts";
-import { combination, has, type KnownTerm, type KnownTerms } from "./known-term.ts";
 import { MAX_REQUIREMENTS, MAX_TERMS, MAX_WEIGHT } from "./node-terms.ts";
-import { could, together } from "./possible-term.ts";
+import { combination, has, type ParsedTerm, type ParsedTerms } from "./parsed-term.ts";
+import type { Selector } from "./possible-term.ts";
+import { areCompatible, isSatisfiable } from "./possible-term.ts";
 
 /** For a product what a pod may say, and as much again for each of 8 alternatives that lead nowhere. */
 const MOST_TRIED = 8 * MAX_WEIGHT;
@@ -23,7 +23,7 @@ export type Product =
 
 /** What a product is made of beside the terms themselves. */
 export interface Making {
-  readonly known: KnownTerms;
+  readonly known: ParsedTerms;
   readonly selector: Selector;
   readonly budget: WorkBudget;
 }
@@ -35,7 +35,7 @@ export function alone(wanted: readonly JsonObject[], { known, selector, budget }
   for (const term of wanted) {
     const read = known.wanted(term, budget);
     if (budget.exceeded) return { kind: "too much work" };
-    if (!could(read, selector, budget)) continue;
+    if (!isSatisfiable(read, selector, budget)) continue;
     if (!budget.spend(WORK_OF_WRITING * read.size)) return { kind: "too much work" };
     terms.push(term);
     size += read.size;
@@ -57,17 +57,17 @@ export function productOf(
     const read = budget.exceeded ? undefined : known.wanted(term, budget);
     return read === undefined || read.requirements.size === 0
       ? []
-      : [{ read, possible: could(read, selector, budget) }];
+      : [{ read, possible: isSatisfiable(read, selector, budget) }];
   });
   let tried = 0;
-  const used = new Set<KnownTerm>();
+  const used = new Set<ParsedTerm>();
   const terms: Json[] = [];
   const seen = new Seen(budget);
   let [size, said, alive, changed, dropped] = [0, false, false, false, false];
   for (const term of own) {
     const mine = known.own(term, budget);
     const before = terms.length;
-    if (!isObject(term) || !could(mine, selector, budget)) {
+    if (!isObject(term) || !isSatisfiable(mine, selector, budget)) {
       terms.push(term);
       continue;
     }
@@ -85,7 +85,7 @@ export function productOf(
     for (const { read, possible } of theirs) {
       tried += mine.weight + read.requirements.size;
       if (tried > MOST_TRIED) return { kind: "too large" };
-      if (!possible || !together(mine, read, budget)) {
+      if (!possible || !areCompatible(mine, read, budget)) {
         if (budget.exceeded) return { kind: "too much work" };
         continue;
       }
@@ -114,20 +114,20 @@ export function productOf(
 
 /** The terms of a product so far, asked whether they have one of the same requirements. */
 class Seen {
-  readonly #bySize = new Map<number, KnownTerm[]>();
+  readonly #bySize = new Map<number, ParsedTerm[]>();
   readonly #budget: WorkBudget;
 
   constructor(budget: WorkBudget) {
     this.#budget = budget;
   }
 
-  add(term: KnownTerm): void {
+  add(term: ParsedTerm): void {
     const alike = this.#bySize.get(term.requirements.size);
     if (alike === undefined) this.#bySize.set(term.requirements.size, [term]);
     else alike.push(term);
   }
 
-  has(term: KnownTerm): boolean {
+  has(term: ParsedTerm): boolean {
     const alike = this.#bySize.get(term.requirements.size) ?? [];
     return alike.some((other) => has(other, term, this.#budget));
   }

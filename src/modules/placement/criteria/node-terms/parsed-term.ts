@@ -6,8 +6,8 @@ import {
   type NumericRequirement,
 } from "../../../../core/kubernetes/selectors/node-selector.ts";
 import type { WorkBudget } from "../../merge/work-budget.ts";
-import { type Selector, selectorIn } from "./known-selector.ts";
 import { areTooLarge, LISTS, spelled, type TermsSize, termsSizeOf, weightOf } from "./node-terms.ts";
+import { type Selector, selectorIn } from "./possible-term.ts";
 import { namesAgree, possible } from "./satisfiable.ts";
 
 type LabelRequirement = Requirement | NumericRequirement;
@@ -22,7 +22,7 @@ interface OfLabel {
 }
 
 /** A term with all that is asked of it again and again: its requirements in one spelling, and what it says of each label. */
-export interface KnownTerm {
+export interface ParsedTerm {
   readonly term: Json;
   /** Each with the list that it is in. */
   readonly requirements: ReadonlySet<string>;
@@ -39,11 +39,11 @@ export interface KnownTerm {
 }
 
 /** Of policies: their terms never change, and each object is asked about anew. */
-const known = new WeakMap<JsonObject, KnownTerm>();
+const known = new WeakMap<JsonObject, ParsedTerm>();
 
 /** The terms of one object, each read once for all policies; and those of policies, read once for all objects. */
-export class KnownTerms {
-  readonly #own = new Map<Json, KnownTerm>();
+export class ParsedTerms {
+  readonly #own = new Map<Json, ParsedTerm>();
   readonly #sizes = new Map<readonly Json[], TermsSize>();
   #selector: { readonly written: Json | undefined; readonly read: Selector } | undefined;
 
@@ -63,7 +63,7 @@ export class KnownTerms {
   }
 
   /** A term of the object. Nobody else changes it while policies are merged. */
-  own(term: Json, budget: WorkBudget): KnownTerm {
+  own(term: Json, budget: WorkBudget): ParsedTerm {
     const found = this.#own.get(term);
     if (found !== undefined) return found;
     const made = read(term);
@@ -84,12 +84,12 @@ export class KnownTerms {
   }
 
   /** A term that two have come to. */
-  note(made: KnownTerm): void {
+  note(made: ParsedTerm): void {
     this.#own.set(made.term, made);
   }
 
   /** A term of a policy. Counted each time, or the first who is asked about it would get less than the second. */
-  wanted(term: JsonObject, budget: WorkBudget): KnownTerm {
+  wanted(term: JsonObject, budget: WorkBudget): ParsedTerm {
     let found = known.get(term);
     if (found === undefined) {
       found = read(term);
@@ -100,7 +100,7 @@ export class KnownTerms {
   }
 }
 
-function read(term: Json): KnownTerm {
+function read(term: Json): ParsedTerm {
   const texts = LISTS.map((list) => listAt(term, list).map((one) => spelled(list, one)));
   const requirements = new Set(texts.flat());
   const size = texts.reduce((sum, list) => sum + list.length, 0);
@@ -114,7 +114,7 @@ function read(term: Json): KnownTerm {
   };
 }
 
-function meaningOf(term: Json, texts: readonly string[]): KnownTerm["meaning"] {
+function meaningOf(term: Json, texts: readonly string[]): ParsedTerm["meaning"] {
   const compiled = compileTerm(term, [], []);
   if (compiled.kind !== "usable" || !namesAgree(compiled.names)) return undefined;
   const labels = new Map<string, { requirements: LabelRequirement[]; texts: string[]; values: number }>();
@@ -146,7 +146,7 @@ function countOf(requirement: LabelRequirement): number {
 }
 
 /** Both terms at once: the first one's requirements, behind them those of the second that it has not. They must go together. */
-export function combination(a: KnownTerm, b: KnownTerm): KnownTerm {
+export function combination(a: ParsedTerm, b: ParsedTerm): ParsedTerm {
   const term: Record<string, Json | undefined> = { ...(isObject(a.term) ? a.term : {}) };
   const requirements = new Set(a.requirements);
   let { size, weight } = a;
@@ -164,7 +164,7 @@ export function combination(a: KnownTerm, b: KnownTerm): KnownTerm {
   return { term, requirements, texts, size, weight, meaning: meaningOfBoth(a, b) };
 }
 
-function meaningOfBoth(a: KnownTerm, b: KnownTerm): KnownTerm["meaning"] {
+function meaningOfBoth(a: ParsedTerm, b: ParsedTerm): ParsedTerm["meaning"] {
   if (a.meaning === undefined || b.meaning === undefined) return undefined;
   const labels = new Map(a.meaning.labels);
   for (const [key, said] of b.meaning.labels) {
@@ -186,7 +186,7 @@ function without(said: OfLabel, texts: ReadonlySet<string>): OfLabel {
 }
 
 /** Whether a term has all requirements of another. */
-export function has(term: KnownTerm, other: KnownTerm, budget: WorkBudget): boolean {
+export function has(term: ParsedTerm, other: ParsedTerm, budget: WorkBudget): boolean {
   let looks = 1;
   let all = true;
   for (const one of other.requirements) {
