@@ -89,7 +89,7 @@ describeCluster("updates of pods that usher is asked about", (cluster) => {
   });
 
   test("as long as every policy only restores", async () => {
-    await register([clusterPolicy("p", { podSelector: {} })]);
+    await register([clusterPolicy("p", { namespaceSelector: {}, podSelector: {} })]);
     await eventually("the hook is in force", () => asked("noted", NEW_IMAGE));
     expect(await asked("noted", LABEL)).toBe(false);
     expect(await asked("noted", { metadata: { annotations: { [PROVENANCE]: null } } })).toBe(true);
@@ -101,7 +101,7 @@ describeCluster("updates of pods that usher is asked about", (cluster) => {
   });
 
   test("once some policy injects, also about pods at a gate", async () => {
-    await register([clusterPolicy("p", { podSelector: {}, onUpdate: "Inject" })]);
+    await register([clusterPolicy("p", { namespaceSelector: {}, podSelector: {}, onUpdate: "Inject" })]);
     await eventually("the hook is in force", () => asked("gated", LABEL));
     expect(await asked("gated", { spec: { schedulingGates: null } })).toBe(true);
     expect(await asked("plain", LABEL)).toBe(false);

@@ -313,7 +313,7 @@ function podOf(
       deleted: placed ? one(fc.constant("2026-01-01T00:00:00Z")) : absent,
       containers: fc.tuple(
         containerOf("c", false, has),
-        fc.option(containerOf("d", false, has), { nil: undefined, freq: 1 }),
+        fc.option(containerOf("d", false, has), { nil: undefined, freq: 2 }),
       ),
       initContainers: one(
         fc
@@ -452,12 +452,12 @@ function claimOf(name: string, forPod: string | undefined): Arbitrary<JsonObject
       accessModes,
       storageClassName: className,
       size: quantity.storage,
-      volumeName: fc.option(pick("pv0", "pv1", "pv2", "gone"), { nil: undefined, freq: 1 }),
+      volumeName: fc.option(pick("pv0", "pv1", "pv2", "gone"), { nil: undefined, freq: 2 }),
       completed: fc.oneof(
         { weight: 6, arbitrary: fc.constant(true) },
         { weight: 1, arbitrary: fc.constant(false) },
       ),
-      selected: fc.option(pick("n0", "n1"), { nil: undefined, freq: 1 }),
+      selected: fc.option(pick("n0", "n1"), { nil: undefined, freq: 2 }),
       phase: fc.oneof(
         { weight: 30, arbitrary: fc.constant("Bound") },
         { weight: 1, arbitrary: fc.constant("Lost") },
@@ -510,19 +510,20 @@ function volumeOf(name: string): Arbitrary<JsonObject> {
   return fc
     .record({
       labels: sometimes({
-        [ZONE]: pick("za", "zb", "za__zb"),
+        [ZONE]: pick("za", "zb", "za__zb", "zc"),
         "failure-domain.beta.kubernetes.io/zone": pick("za"),
         "topology.kubernetes.io/region": pick("ra"),
       }),
       affinity: fc.option(
         fc.array(sometimes({ matchExpressions: list(nodeRequirement, 2) }), { minLength: 1, maxLength: 2 }),
-        { nil: undefined },
+        // Zones are compared where the affinity of a volume has not rejected the node.
+        { nil: undefined, freq: 2 },
       ),
       storageClassName: className,
       capacity: quantity.storage,
       accessModes,
       phase: pick("Available", "Bound", "Available"),
-      claim: fc.option(pick("c0", "c1"), { nil: undefined, freq: 1 }),
+      claim: fc.option(pick("c0", "c1"), { nil: undefined, freq: 2 }),
       driver: fc.option(pick("csi.example.com", "limited.example.com"), { nil: undefined }),
     })
     .map(({ labels, affinity, storageClassName, capacity, accessModes: modes, phase, claim, driver }) => ({
@@ -591,7 +592,7 @@ const capacity: Arbitrary<JsonObject> = fc
   .record({
     storageClassName: pick("capacity", "wait"),
     capacity: fc.option(quantity.storage, { nil: undefined }),
-    maximumVolumeSize: fc.option(quantity.storage, { nil: undefined, freq: 1 }),
+    maximumVolumeSize: fc.option(quantity.storage, { nil: undefined, freq: 2 }),
     nodeTopology: fc.option(pick<Json>({}, { matchLabels: { [ZONE]: "za" } }), { nil: undefined, freq: 6 }),
   })
   .map(plain);

@@ -109,7 +109,20 @@ export function annotationOf(object: JsonObject | undefined): string | undefined
 export function digestOf(value: Json | undefined): string {
   if (typeof value === "object" && value !== null && Object.keys(value).length === 0)
     return digestOf(undefined);
-  return createHash("sha256").update(canonical(value)).digest("hex").slice(0, 16);
+  return createHash("sha256")
+    .update(canonical(asStored(value)))
+    .digest("hex")
+    .slice(0, 16);
+}
+
+/** Go drops null members and empty lists of an object: a manifest and the stored object then have the same annotation. */
+export function asStored<T extends Json | undefined>(value: T): T | Json {
+  if (Array.isArray(value)) return value.map((one) => asStored(one));
+  if (!isObject(value)) return value;
+  const members = Object.entries(value).filter(
+    ([, member]) => member !== null && !(Array.isArray(member) && member.length === 0),
+  );
+  return Object.fromEntries(members.map(([name, member]) => [name, asStored(member)])) as Json;
 }
 
 /** The text of the annotation, in one order; `undefined` where there is nothing to say. */

@@ -6,6 +6,7 @@ import { atPointer, type Path, pointer } from "../path.ts";
 import {
   annotationOf,
   annotationText,
+  asStored,
   digestOf,
   type ListRoom,
   listRoom,
@@ -226,7 +227,7 @@ class ProvenanceRecord {
     );
     return hasOthers
       ? undefined
-      : { ...(before === undefined || before === null ? {} : { value: before }), now };
+      : { ...(before === undefined || before === null ? {} : { value: asStored(before) }), now };
   }
 
   /** Whether a policy emptied a list of the stored object and it is still empty. The API server stores empty lists as absent. */
