@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { object } from "../../../test/builders/provenance.ts";
 import type { Json, JsonObject } from "../json.ts";
-import { PROVENANCE, provenanceOf } from "./annotation.ts";
+import { asStored, digestOf, PROVENANCE, provenanceOf } from "./annotation.ts";
 
 describe("reading", () => {
   test.each<[string, Json]>([
@@ -89,4 +89,13 @@ test("a policy, a place and an element count once, however often a note names th
 test("a place longer than any that usher writes is none", () => {
   const entry = { policy: "K/p", set: [`/${"a".repeat(1_023)}`, `/${"a".repeat(1_024)}`] };
   expect(provenanceOf(object(JSON.stringify({ placement: [entry] })))[0]?.set).toHaveLength(1);
+});
+
+test.each<[string, Json, Json]>([
+  ["an empty list of a term", [{ matchExpressions: [] }, { matchFields: [] }], [{}, {}]],
+  ["a null member", { a: null, b: [{ c: null }] }, { b: [{}] }],
+  ["an empty object, which has a meaning", { labelSelector: {} }, { labelSelector: {} }],
+])("%s is recorded as the API server stores it", (_what, sent, stored) => {
+  expect(asStored(sent)).toEqual(stored);
+  expect(digestOf(sent)).toBe(digestOf(stored));
 });
