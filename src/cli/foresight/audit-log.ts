@@ -18,7 +18,7 @@ export interface RecordedRefusal {
   readonly count?: number;
 }
 
-/** The events of an audit log, of a stage at which the response is known. `skipped` is called for lines that are none. */
+/** The events of an audit log whose response is known. `skipped` is called for lines that are not events. */
 export async function* auditEvents(
   path: string,
   stdin: AsyncIterable<Uint8Array | string>,

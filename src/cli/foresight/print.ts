@@ -21,7 +21,7 @@ export interface Entry {
   readonly style: "red" | "yellow" | undefined;
 }
 
-/** What is shown of a foresight, the worst first. Objects that fare alike are one entry, unless all are to be shown. */
+/** The entries to show, the worst first. Objects with the same outcome are one entry, unless all are asked for. */
 export function entriesOf(
   { workloads, nodes, users }: Pick<Foresight, "workloads" | "nodes" | "users">,
   all: boolean,

@@ -102,7 +102,7 @@ function resultOf(
       EXIT.failed,
     );
   const by = refusedBy(message);
-  // Usher judges the object itself; and where the dry run is not supported, no one has judged it.
+  // Usher judges the object itself. A dry run that is not supported gave no other verdict.
   if (/does not support dry run/.test(message) || /\.usher\.dev$/.test(by) || response.status >= 500)
     return { result: { name, result: "not judged", changes: [{ message, by }] } };
   return { result: { name, result: "refused", changes: [{ message, by }] } };

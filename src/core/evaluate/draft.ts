@@ -9,7 +9,7 @@ type Container = Record<string, Json | undefined> | Json[];
 export interface EditProvenance {
   /** Of a list that is set whole: the elements that the policy has in it. They are recorded as added, and the list not as set. */
   readonly adds?: readonly Json[];
-  /** Injections that the edit takes out. What of them is there in the end was written again. */
+  /** Injections that the edit takes out. A part that is present afterwards was written again. */
   readonly takesBack?: readonly Origin[];
 }
 

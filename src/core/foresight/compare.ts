@@ -42,7 +42,7 @@ export interface Side {
 export interface ChangedLine {
   readonly sign: "+" | "-";
   readonly message: string;
-  /** The policy, or the module where it is no policy's. */
+  /** The policy; the module for a change without a policy. */
   readonly by: string;
 }
 
@@ -52,7 +52,7 @@ export interface Difference {
   readonly effect: Effect;
   readonly before?: Side;
   readonly after?: Side;
-  /** What of the changes to the object goes and comes. */
+  /** The changes to the object that differ between both worlds. */
   readonly lines: readonly ChangedLine[];
 }
 

@@ -30,7 +30,7 @@ const SUFFIXES: ReadonlyMap<string, bigint> = new Map([
   ["Ei", NANO << 60n],
 ]);
 
-/** In billionths, fractions of them rounded away from zero; `undefined` where it is no quantity. */
+/** In billionths, rounded away from zero; `undefined` if it is not a quantity. */
 export function parseQuantity(value: Json | undefined): bigint | undefined {
   if (typeof value === "number") return parseText(String(value));
   return typeof value === "string" ? parseText(value) : undefined;

@@ -209,7 +209,7 @@ class ProvenanceRecord {
       const now = digestOf(value);
       const entry =
         known.find((one) => one.now === now) ?? (isWritten ? this.#written(place, now) : undefined);
-      // A text that was absent before needs no more than its place.
+      // A text that was absent before is recorded by its place alone.
       if (entry !== undefined && (entry.value !== undefined || typeof value === "object"))
         replaced.set(place, entry);
     }

@@ -6,7 +6,7 @@ import { digestOf, listRoom, type Origin, type Provenance, readProvenance, takes
 
 /**
  * Takes back the places that policies of a module set in the stored object: the value from before goes back, or the place goes where there
- * was none. A place that others have changed since is theirs, and stays. Called on a reapply, before the module writes what it wants now.
+ * was none. A place that another writer has changed since stays. Called on a reapply, before the module writes what it wants now.
  */
 export function takeBack(draft: Draft, module: string): void {
   // A controller copies its owner's annotation with the template, and would write the template again.
@@ -69,7 +69,7 @@ function prune(draft: Draft, path: Path, depth: number): void {
   }
 }
 
-/** Reads no more than the first key: a nodeSelector may have a hundred thousand. */
+/** Reads only the first key: a nodeSelector may have a hundred thousand. */
 function isEmpty(value: object): boolean {
   for (const _ in value) return false;
   return true;

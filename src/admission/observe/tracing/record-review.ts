@@ -92,7 +92,7 @@ function makeSpans(
   span.end(ended + offset);
 }
 
-/** What the request is about, and no more: neither users nor names. */
+/** The attributes of a request, without users and names of objects. */
 function ofRequest(evaluation: Evaluation | undefined): { resource?: string; attributes: Attributes } {
   if (evaluation === undefined) return { attributes: {} };
   const { uid, operation, resource: of, subResource, dryRun } = evaluation.request;

@@ -38,7 +38,7 @@ export const WATCHDOG_LABELS = {
  */
 const LOST_NODE_SECONDS = 20;
 
-/** What the watchdog may do. It changes no more than both webhook configurations, by name. */
+/** What the watchdog may do. It changes only both webhook configurations, by name. */
 export function watchdogRoles(): DeclaredRole[] {
   const role = { name: NAME, own: true, account: NAME } as const;
   return [

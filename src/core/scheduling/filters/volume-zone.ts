@@ -67,7 +67,7 @@ export const VOLUME_ZONE: Filter = {
   },
 };
 
-/** A claim without a volume is no matter of zones if a node is awaited. */
+/** An unbound claim has no zone yet if its class waits for the first consumer. */
 function unbound(claim: JsonObject, world: PreparedWorld): Failure | ReturnType<typeof unknown> | undefined {
   const name = classOf(claim);
   if (name === "") return unresolvable(NAME, "PersistentVolumeClaim had no pv name and storageClass name");
