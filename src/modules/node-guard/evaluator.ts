@@ -3,13 +3,13 @@ import { policyKey } from "../../core/evaluate/finding.ts";
 import { stringAt } from "../../core/json.ts";
 import type { Installation } from "../../core/module/installation.ts";
 import type { Context, Evaluator } from "../../core/module/module.ts";
-import { groupRef } from "./decide/report.ts";
-import { validate } from "./decide/validate.ts";
+import { groupRef } from "./claims/report.ts";
+import { validate } from "./claims/validate.ts";
 import type { Group } from "./groups/group.ts";
 import { Groups } from "./groups/groups.ts";
+import type { GuardPolicy } from "./groups/policy.ts";
+import { OVERRIDE_HOOK, recordGrant } from "./groups/record-grant.ts";
 import { STEERING_HOOK } from "./hooks/hooks.ts";
-import { OVERRIDE_HOOK, recordGrant } from "./overrides/record-grant.ts";
-import type { GuardPolicy } from "./policy/guard-policy.ts";
 import { steer } from "./steering/steer.ts";
 
 /** Judges requests by the groups of all policies. */

@@ -1,19 +1,27 @@
-import { defineModule, type Module } from "../../core/module/module.ts";
+import { defineModule, type Module, type Predecessor } from "../../core/module/module.ts";
 import { defineReconciler } from "../../core/module/reconciler.ts";
 import { WORKLOAD_READS } from "./check/violations.ts";
-import { NODES_BY_LABEL } from "./claims/candidates.ts";
 import { CODES } from "./codes.ts";
 import { declaration } from "./declaration.ts";
 import { GuardEvaluator } from "./evaluator.ts";
 import { fallback } from "./fallback/compile.ts";
 import { FALLBACK_READS } from "./fallback/in-force.ts";
+import { NODES_BY_LABEL } from "./groups/group-nodes.ts";
+import type { GuardPolicy } from "./groups/policy.ts";
 import { hooks } from "./hooks/hooks.ts";
 import { override, policy, policyConfig, scheduler } from "./kinds.ts";
 import { DECISION_METRICS, STATUS_METRICS } from "./metrics.ts";
-import type { GuardPolicy } from "./policy/guard-policy.ts";
-import { PREDECESSORS } from "./predecessors.ts";
 import { GATE, GATE_ON, MANAGES_TAINT, MODULE, settingsSchema } from "./settings.ts";
 import { guardReconciler } from "./status/reconciler.ts";
+
+/** Webhooks that refuse pods on control-plane nodes, by the names in their manifests. */
+const PREDECESSORS: readonly Predecessor[] = [
+  {
+    name: "sre-pod-validation",
+    meaning:
+      "the managed webhooks of OpenShift Dedicated and ROSA judge pods that tolerate the taints of masters: both refuse, each by its own list. They can stay; a pod that node-guard authorises may be refused by them",
+  },
+];
 
 /** Keeps unauthorised workloads off protected nodes, the control plane's first. */
 export const nodeGuard: Module = defineModule<GuardPolicy>({

@@ -1,12 +1,11 @@
 import type { ConfigurationWrapper } from "../../core/policy/configuration.ts";
 import type { Kind } from "../../core/policy/kind.ts";
+import { checkOverride } from "./check/check-override.ts";
 import { checkPolicy } from "./check/check-policy.ts";
 import { CONTROL_PLANE } from "./groups/group.ts";
-import { checkOverride } from "./overrides/check-override.ts";
-import { OVERRIDE_RULES, overrideSpec, overrideStatus } from "./overrides/override-schema.ts";
-import { configSpec, policySpec, schedulerSpec } from "./policy/group-schema.ts";
-import type { GuardPolicy } from "./policy/guard-policy.ts";
-import { CONFIGS, OVERRIDES, POLICIES, READERS, SCHEDULERS } from "./policy/read-policy.ts";
+import { configSpec, policySpec, schedulerSpec } from "./groups/group-schema.ts";
+import { OVERRIDE_RULES, overrideSpec, overrideStatus } from "./groups/override.ts";
+import { CONFIGS, type GuardPolicy, OVERRIDES, POLICIES, READERS, SCHEDULERS } from "./groups/policy.ts";
 import { GATE_ON, SHIPS_SCHEDULER } from "./settings.ts";
 import { policyStatus } from "./status/policy-status.ts";
 

@@ -5,7 +5,7 @@ import type { Installation } from "../../core/module/installation.ts";
 import { gateEnabled, moduleSetting } from "../../core/module/setting-condition.ts";
 import type { View } from "../../core/view/view.ts";
 import { inlineProblems } from "./check/inline-policy.ts";
-import { configSpec } from "./policy/group-schema.ts";
+import { configSpec } from "./groups/group-schema.ts";
 
 /** The name of this module in configurations, findings and metrics. */
 export const MODULE = "node-guard";

@@ -5,8 +5,7 @@ import type { Path } from "../../../core/path.ts";
 import { type Problem, problem, warningProblem } from "../../../core/policy/problem.ts";
 import type { View } from "../../../core/view/view.ts";
 import { groupsIn } from "../groups/groups.ts";
-import { CLUSTER } from "../policy/guard-policy.ts";
-import { CONFIGS, POLICIES, READERS } from "../policy/read-policy.ts";
+import { CLUSTER, CONFIGS, POLICIES, READERS } from "../groups/policy.ts";
 import { GROUP_CHECKS } from "./group-checks.ts";
 
 /** The problems of an object that has groups, as the cluster would be with it. */

@@ -1,6 +1,6 @@
 import { type JsonObject, listAt, stringAt } from "../../../core/json.ts";
 import { type Problem, problem } from "../../../core/policy/problem.ts";
-import { prepareGroups } from "../policy/prepare.ts";
+import { prepareGroups } from "../groups/policy.ts";
 
 /** Of a group whose selector is empty. */
 export const SELECTS_ALL = "selects every node: if that is meant, add AllNodes to acknowledge";

@@ -5,7 +5,7 @@ import { controlPlaneOf, type Installation } from "../../../core/module/installa
 import type { Read } from "../../../core/module/module.ts";
 import type { View } from "../../../core/view/view.ts";
 import type { Group } from "../groups/group.ts";
-import { podMatches } from "../principals/principal.ts";
+import { podMatches } from "../groups/principals.ts";
 import { GATE_ON } from "../settings.ts";
 
 /** Files a pod under its node. */

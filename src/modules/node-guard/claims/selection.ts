@@ -1,13 +1,34 @@
+import { allow, type Result } from "../../../core/evaluate/decision.ts";
 import type { Fact, Facts, Need } from "../../../core/evaluate/need.ts";
-import { isObject, type JsonObject } from "../../../core/json.ts";
-import { nameOf } from "../../../core/kubernetes/object.ts";
+import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
+import { controllerOf, nameOf } from "../../../core/kubernetes/object.ts";
 import type { PodPlacement } from "../../../core/kubernetes/selectors/node-selector.ts";
+import { exemptNamespaces } from "../../../core/module/installation.ts";
+import type { Context } from "../../../core/module/module.ts";
 import type { View } from "../../../core/view/view.ts";
-import type { Group } from "../groups/group.ts";
-import { groupsOfNode, nodesOf } from "./candidates.ts";
+import { type Group, steers } from "../groups/group.ts";
+import { groupsOfNode, nodesOf } from "../groups/group-nodes.ts";
+import { refusedPod } from "./assign.ts";
 import { CLAIMS, type Claim } from "./claim.ts";
-import { excludesSelector, impliesSelector, usableTerms } from "./implied.ts";
-import type { PodNodes } from "./pod-nodes.ts";
+import {
+  authorizeActor,
+  blockingGroups,
+  type EvaluatedClaim,
+  type EvaluatedClaims,
+  evaluateClaim,
+  type GuardedPod,
+  verdictOf,
+} from "./evaluate-claim.ts";
+import { excludeSelector } from "./exclude.ts";
+import {
+  excludesSelector,
+  impliesSelector,
+  PodNodes,
+  seenBefore,
+  termsOf,
+  usableTerms,
+} from "./pod-nodes.ts";
+import { decide } from "./report.ts";
 
 /** A claim that a pod's constraints make on the nodes of a group. */
 export interface GroupClaim {
@@ -17,7 +38,7 @@ export interface GroupClaim {
   readonly nodes: readonly string[];
 }
 
-/** What a selection is judged by. */
+/** What a selection is compared with. */
 export interface SelectionContext {
   readonly view: View;
   readonly facts: Facts;
@@ -177,4 +198,118 @@ function namesGroup({ nodeSelector = [], terms }: PodPlacement, { labelSelector 
         labels.some(({ key }) => keys.has(key)) || names.some(({ operator }) => operator === "In"),
     )
   );
+}
+
+/**
+ * The DaemonSet controller names a node in each pod and tries again for ever where one is refused, and then not even its pods for other
+ * nodes come: these are refused at bind. Without credentials of their own, controllers share the last identity. ownerReferences prove
+ * nothing, since anyone may write them.
+ */
+const DAEMON_SET_CONTROLLERS: ReadonlySet<string> = new Set([
+  "system:serviceaccount:kube-system:daemon-set-controller",
+  "system:kube-controller-manager",
+]);
+
+/** A pod that its controller made for just one node. Where controllers share an identity, by its owner too. */
+export function isDaemonPod({ request, object }: Context): boolean {
+  const { username } = request.userInfo;
+  if (!DAEMON_SET_CONTROLLERS.has(username)) return false;
+  return username.endsWith(":daemon-set-controller") || controllerOf(object.object)?.kind === "DaemonSet";
+}
+
+/** C3 to C5 and C8 of a pod without a node. */
+export function decideSelection(
+  context: Context,
+  groups: readonly Group[],
+  pod: JsonObject,
+  subject: GuardedPod,
+): Result {
+  if (isDaemonPod(context)) return allow();
+  const { request, object } = context;
+  const nodes = new PodNodes(pod["spec"]);
+  const claims = evaluateSelection(context, groups, nodes, subject);
+  if ("need" in claims) return claims;
+  const before = seenBefore(object.old?.["spec"]);
+  const refused = new Set(
+    claims.evaluated
+      .filter((one) => verdictOf(one) === "deny" || one.group.effectiveMode !== "Enable")
+      .map(({ group }) => group),
+  );
+  const unsteered = evaluateReachable(
+    context,
+    groups.filter((group) => !refused.has(group)),
+    {
+      spec: pod["spec"],
+      nodes,
+      before,
+      steering: before === undefined ? "done" : "too late",
+    },
+    subject,
+  );
+  if ("need" in unsteered) return unsteered;
+  return decide([...claims.evaluated, ...unsteered.evaluated], subject, {
+    refusedRegarding: refusedPod(request, pod),
+  });
+}
+
+/** Evaluates what the constraints of a pod, or of a template, claim. */
+export function evaluateSelection(
+  { view, facts }: Context,
+  groups: readonly Group[],
+  nodes: PodNodes,
+  subject: GuardedPod,
+): EvaluatedClaims {
+  const blocking = blockingGroups(groups, CLAIMS.exclusive, subject, facts);
+  if ("need" in blocking) return blocking;
+  const found = selectionClaims(nodes, blocking.groups, { view, facts });
+  if ("need" in found) return found;
+  const evaluated: EvaluatedClaim[] = [];
+  for (const { claim, group, nodes: names } of found.claims) {
+    const claims = evaluateClaim({ claim, groups: [group], nodes: names }, subject, facts);
+    if ("need" in claims) return claims;
+    evaluated.push(...claims.evaluated);
+  }
+  return { evaluated };
+}
+
+/** A pod, or the pods of a template, that a scheduler may see. */
+export interface Schedulable {
+  readonly spec: Json | undefined;
+  readonly nodes: PodNodes;
+  /** As it was, where a scheduler may have seen it. */
+  readonly before: PodNodes | undefined;
+  /** Whether the mutating phase steered it, it is steered when its pods are created, or its fields are fixed. */
+  readonly steering: "done" | "later" | "too late";
+}
+
+/**
+ * C8: steering leaves a node possible. Without this a pod of high priority has others evicted there before its bind is refused, and
+ * again at each try. Exempt namespaces and authorised actors are left out.
+ */
+export function evaluateReachable(
+  { request, object, view, facts, installation }: Context,
+  all: readonly Group[],
+  { spec, nodes, before, steering }: Schedulable,
+  subject: GuardedPod,
+): EvaluatedClaims {
+  if (exemptNamespaces(installation).includes(subject.namespace)) return { evaluated: [] };
+  const steered = all.filter((group) => group.steering !== "Disabled");
+  const blocking = blockingGroups(steered, CLAIMS.reachable, subject, facts);
+  if ("need" in blocking) return blocking;
+  const left = reachableGroups(nodes, blocking.groups, view, before).filter(
+    (group) =>
+      steering === "too late" ||
+      (steering === "done" && steers(group)) ||
+      nodes.tooLarge ||
+      excludeSelector(termsOf(spec), group.labelSelector) === "too many",
+  );
+  // What authorises a controller says nothing of the objects that it makes for others.
+  const made = request.operation === "CREATE" && controllerOf(object.object) !== undefined;
+  const groups: Group[] = [];
+  for (const group of left) {
+    const actor = made ? { by: undefined } : authorizeActor(group, request, facts);
+    if ("need" in actor) return actor;
+    if (actor.by === undefined) groups.push(group);
+  }
+  return evaluateClaim({ claim: CLAIMS.reachable, groups, nodes: [] }, subject, facts);
 }

@@ -3,8 +3,8 @@ import { nameOf, namespaceOf } from "../../../core/kubernetes/object.ts";
 import type { CommandCode, InputText } from "../../../core/module/command.ts";
 import { readPages } from "../../../core/module/command-needs.ts";
 import type { Group } from "../groups/group.ts";
-import { podMatches } from "../principals/principal.ts";
-import { groupsAt, nodesIn } from "./groups-at.ts";
+import { podMatches } from "../groups/principals.ts";
+import { groupsAt, nodesIn } from "./list-command.ts";
 
 const PAGE = 500;
 

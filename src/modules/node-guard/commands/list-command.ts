@@ -1,9 +1,13 @@
-import type { Json } from "../../../core/json.ts";
+import type { Assembly } from "../../../core/evaluate/assembly.ts";
+import { at, isObject, type Json } from "../../../core/json.ts";
+import { nameOf } from "../../../core/kubernetes/object.ts";
+import { matches } from "../../../core/kubernetes/selectors/label-selector.ts";
 import type { CommandCode } from "../../../core/module/command.ts";
-import { missingEmergency } from "../built-in/administrators.ts";
 import { withoutFallback } from "../fallback/in-force.ts";
+import { missingEmergency } from "../groups/administrators.ts";
+import type { Group } from "../groups/group.ts";
+import { groupsOf } from "../groups/groups.ts";
 import { builtInOf, GATE, isOn } from "../settings.ts";
-import { groupsAt, nodesIn } from "./groups-at.ts";
 
 /** What each group comes to: its mode, why, its nodes, and every entry with where it comes from. */
 export const listCode: CommandCode = {
@@ -72,4 +76,18 @@ function describe({
   because: string;
 }) {
   return `${name}: ${effectiveMode}${because === "" ? "" : `, because ${because}`}`;
+}
+
+/** The groups as they count at a time. */
+export function groupsAt({ view, installation }: Assembly, now: number): readonly Group[] {
+  return groupsOf(view, installation, now);
+}
+
+/** The names of a group's nodes, in order. */
+export function nodesIn({ view }: Assembly, { labelSelector }: Group): string[] {
+  const nodes = [...view.list("nodes")].filter((node) => {
+    const labels = at(node, "metadata", "labels");
+    return matches(labelSelector, isObject(labels) ? labels : undefined);
+  });
+  return nodes.map(nameOf).sort();
 }

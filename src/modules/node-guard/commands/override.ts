@@ -1,10 +1,9 @@
-import type { Json, JsonObject } from "../../../core/json.ts";
-import { stringAt } from "../../../core/json.ts";
+import { type Json, type JsonObject, stringAt } from "../../../core/json.ts";
 import type { CommandCode } from "../../../core/module/command.ts";
 import { timeOf } from "../../../core/policy/condition.ts";
 import { groupsOf } from "../groups/groups.ts";
-import { isActive, MOST_HOURS, readOverride } from "../overrides/override.ts";
-import { OVERRIDES } from "../policy/read-policy.ts";
+import { isActive, MOST_HOURS, readOverride } from "../groups/override.ts";
+import { OVERRIDES } from "../groups/policy.ts";
 import type { GrantFlags, RevokeArgs } from "./flags.ts";
 
 const KIND = "NodeGuardOverride";

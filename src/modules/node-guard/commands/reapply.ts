@@ -7,14 +7,14 @@ import { controllerOf, nameOf, namespaceOf } from "../../../core/kubernetes/obje
 import type { CommandCode, CommandSteps, PlannedChange } from "../../../core/module/command.ts";
 import { readPages } from "../../../core/module/command-needs.ts";
 import type { View } from "../../../core/view/view.ts";
-import { nodesOf } from "../claims/candidates.ts";
+import { accountOf } from "../claims/evaluate-claim.ts";
 import { PodNodes } from "../claims/pod-nodes.ts";
 import { reachableGroups, selectionClaims } from "../claims/selection.ts";
-import { accountOf } from "../decide/subject.ts";
 import { type Group, steers } from "../groups/group.ts";
-import { podMatches } from "../principals/principal.ts";
-import { excludeGroup } from "../steering/exclude-group.ts";
-import { groupsAt } from "./groups-at.ts";
+import { nodesOf } from "../groups/group-nodes.ts";
+import { podMatches } from "../groups/principals.ts";
+import { excludeGroup } from "../steering/steer.ts";
+import { groupsAt } from "./list-command.ts";
 
 const PAGE = 500;
 const TEMPLATE = ["spec", "template", "spec"] as const;

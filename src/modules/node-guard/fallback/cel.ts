@@ -1,5 +1,5 @@
 import type { CompiledSelector } from "../../../core/kubernetes/selectors/label-selector.ts";
-import { ACCESS_GROUP, ACCESS_RESOURCE } from "../decide/authorize.ts";
+import { ACCESS_GROUP, ACCESS_RESOURCE } from "../claims/evaluate-claim.ts";
 import type { Group, GroupEntry } from "../groups/group.ts";
 
 /** Texts of CEL. A string literal of JSON is one of CEL, too: names have no control characters. */

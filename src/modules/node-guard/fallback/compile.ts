@@ -3,11 +3,11 @@ import { checkDnsLabel } from "../../../core/kubernetes/names.ts";
 import { controlPlaneOf, type Installation } from "../../../core/module/installation.ts";
 import type { ManagedObjects } from "../../../core/module/module.ts";
 import type { View } from "../../../core/view/view.ts";
-import { LIFECYCLE_IDENTITIES } from "../decide/node-lifecycle.ts";
+import { LIFECYCLE_IDENTITIES } from "../claims/node-labels.ts";
 import type { Group } from "../groups/group.ts";
 import { groupsOf } from "../groups/groups.ts";
-import { readOverride } from "../overrides/override.ts";
-import { OVERRIDES } from "../policy/read-policy.ts";
+import { readOverride } from "../groups/override.ts";
+import { OVERRIDES } from "../groups/policy.ts";
 import { GATE_ON, isOn, keepsFallback } from "../settings.ts";
 import {
   actorExpression,

@@ -5,8 +5,8 @@ import type { Installation } from "../../../core/module/installation.ts";
 import type { Read } from "../../../core/module/module.ts";
 import type { View } from "../../../core/view/view.ts";
 import type { Group } from "../groups/group.ts";
-import { readOverride } from "../overrides/override.ts";
-import { OVERRIDES } from "../policy/read-policy.ts";
+import { readOverride } from "../groups/override.ts";
+import { OVERRIDES } from "../groups/policy.ts";
 import { GATE_ON, keepsFallback } from "../settings.ts";
 import { compileGroup, fallback } from "./compile.ts";
 

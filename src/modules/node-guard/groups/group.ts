@@ -1,7 +1,7 @@
 import type { PolicyRef } from "../../../core/evaluate/finding.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import type { CompiledSelector } from "../../../core/kubernetes/selectors/label-selector.ts";
-import type { EntryIndex } from "../principals/entry-index.ts";
+import type { EntryIndex } from "./principals.ts";
 
 /** From weak to strong. */
 export const MODES = ["Disable", "Inform", "Enable"] as const;

@@ -1,15 +1,19 @@
 import { listAt } from "../../../core/json.ts";
 import type { Installation } from "../../../core/module/installation.ts";
 import type { View } from "../../../core/view/view.ts";
-import { builtInGroups } from "../built-in/built-in.ts";
-import { isActive } from "../overrides/override.ts";
-import { CLUSTER, type Consistency, type GuardPolicy } from "../policy/guard-policy.ts";
-import { type GroupSource, prepareGroups } from "../policy/prepare.ts";
-import { READERS } from "../policy/read-policy.ts";
-import { EntryIndex } from "../principals/entry-index.ts";
 import { builtInOf, inlinePolicy } from "../settings.ts";
+import { builtInGroups } from "./built-in.ts";
 import { CONTROL_PLANE, type Group, type GroupOptions, MODES, type Mode, type Override } from "./group.ts";
-import { cappedMode } from "./masters-schedulable.ts";
+import { isActive } from "./override.ts";
+import {
+  CLUSTER,
+  type Consistency,
+  type GroupSource,
+  type GuardPolicy,
+  prepareGroups,
+  READERS,
+} from "./policy.ts";
+import { EntryIndex } from "./principals.ts";
 
 const DEFAULTS: Omit<GroupOptions, "protectNodeLabels"> = {
   serviceAccountScope: "Namespace",
@@ -179,4 +183,46 @@ export function groupsIn(view: View, installation: Installation): Groups {
     [...view.list(resource)].flatMap((object) => read(object).policy ?? []),
   );
   return new Groups(policies, installation);
+}
+
+/**
+ * How the mode of ControlPlane goes with mastersSchedulable. The enhancement's text asks for Enable just where masters are open to
+ * everyone; Corrected turns it round. Either way a contradiction weakens to Inform and never strengthens, as a mode that nobody set
+ * would refuse what an administrator allowed.
+ */
+export interface Agreement {
+  readonly consistent: boolean;
+  readonly message: string;
+}
+
+export function agreement(
+  mode: Mode,
+  consistency: Consistency,
+  mastersSchedulable: boolean | undefined,
+): Agreement {
+  if (consistency === "Disabled") return { consistent: true, message: "mastersSchedulable is not compared" };
+  if (mastersSchedulable === undefined)
+    return { consistent: true, message: "there is no Scheduler to compare with" };
+  const message = `mastersSchedulable is ${mastersSchedulable} and the mode of ${CONTROL_PLANE} is ${mode}`;
+  const consistent =
+    consistency === "Corrected"
+      ? !(mastersSchedulable && mode === "Enable")
+      : mastersSchedulable === (mode === "Enable");
+  return { consistent, message };
+}
+
+/** The mode of a group under mastersSchedulable. */
+export function cappedMode(
+  group: { readonly name: string; readonly mode: Mode; readonly because: string },
+  consistency: Consistency,
+  mastersSchedulable: boolean | undefined,
+): { readonly mode: Mode; readonly because: string } {
+  const { name, mode, because } = group;
+  if (name !== CONTROL_PLANE || mode !== "Enable") return { mode, because };
+  const { consistent } = agreement(mode, consistency, mastersSchedulable);
+  if (consistent) return { mode, because };
+  return {
+    mode: "Inform",
+    because: `mastersSchedulable is ${mastersSchedulable} (consistency ${consistency})`,
+  };
 }

@@ -1,7 +1,7 @@
 import { isGatedExpression } from "../../../core/kubernetes/pod-state.ts";
 import { SENT_PROVENANCE } from "../../../core/provenance/match-condition.ts";
 import { MOST_PARTS } from "../claims/pod-nodes.ts";
-import { PLACEMENT_FIELDS } from "../decide/pods.ts";
+import { PLACEMENT_FIELDS } from "../claims/validate.ts";
 import type { Group } from "../groups/group.ts";
 
 /** Conditions that the API server evaluates, to save calls. None of them can be met or avoided by anything but what it names. */

@@ -5,15 +5,15 @@ import type { Gates } from "../../../core/module/gates.ts";
 import type { Hook, Rule } from "../../../core/module/hook.ts";
 import { controlPlaneOf, exemptNamespaces, type Installation } from "../../../core/module/installation.ts";
 import type { View } from "../../../core/view/view.ts";
-import { nodesOf } from "../claims/candidates.ts";
-import { ACCESS_SUBRESOURCES } from "../decide/access.ts";
-import { ASSIGN_HOOK, PODS_HOOK } from "../decide/pods.ts";
+import { ACCESS_SUBRESOURCES } from "../claims/access.ts";
+import { ASSIGN_HOOK, PODS_HOOK } from "../claims/validate.ts";
 import { leftOpen } from "../fallback/compile.ts";
 import { fallbackInForce } from "../fallback/in-force.ts";
 import { type Group, steers } from "../groups/group.ts";
+import { nodesOf } from "../groups/group-nodes.ts";
 import { Groups } from "../groups/groups.ts";
-import { OVERRIDE_HOOK } from "../overrides/record-grant.ts";
-import type { GuardPolicy } from "../policy/guard-policy.ts";
+import type { GuardPolicy } from "../groups/policy.ts";
+import { OVERRIDE_HOOK } from "../groups/record-grant.ts";
 import { isOn, MODULE } from "../settings.ts";
 import {
   ASSIGNED,

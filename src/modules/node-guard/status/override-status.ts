@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../../core/json.ts";
 import { conditionOf, type ObservedCondition, observed, timeOf } from "../../../core/policy/condition.ts";
 import type { Override } from "../groups/group.ts";
-import { isActive } from "../overrides/override.ts";
+import { isActive } from "../groups/override.ts";
 
 /** The status of an override, and in how many seconds it changes by itself. `missing`: why it weakens nothing. */
 export function statusOfOverride(

@@ -9,9 +9,8 @@ import {
 } from "../../../core/policy/condition.ts";
 import type { Problem } from "../../../core/policy/problem.ts";
 import { CONTROL_PLANE, type Group, MODES } from "../groups/group.ts";
-import type { Groups } from "../groups/groups.ts";
-import { type Agreement, agreement } from "../groups/masters-schedulable.ts";
-import { CLUSTER } from "../policy/guard-policy.ts";
+import { type Agreement, agreement, type Groups } from "../groups/groups.ts";
+import { CLUSTER } from "../groups/policy.ts";
 
 const count = (description: string) => z.int().min(0).describe(description);
 

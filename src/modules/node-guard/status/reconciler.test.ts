@@ -8,8 +8,7 @@ import type { ReconcileResult } from "../../../core/module/reconciler.ts";
 import { compileAll } from "../fallback/compile.ts";
 import { nodeGuard } from "../index.ts";
 import { GATE } from "../settings.ts";
-import { type GuardKey, guardReconciler as reconciler } from "./reconciler.ts";
-import type { GuardState } from "./state.ts";
+import { type GuardKey, type GuardState, guardReconciler as reconciler } from "./reconciler.ts";
 
 const NOW = Date.parse("2026-11-16T12:00:00Z");
 const CP = "node-role.kubernetes.io/control-plane";

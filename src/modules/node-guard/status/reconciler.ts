@@ -11,21 +11,20 @@ import {
 } from "../../../core/module/reconciler.ts";
 import { checkObject } from "../../../core/policy/check.ts";
 import type { View } from "../../../core/view/view.ts";
+import { missingGroup } from "../check/check-override.ts";
 import { isIn } from "../check/group-checks.ts";
 import { violations } from "../check/violations.ts";
 import { fallbackInForce, withoutFallback } from "../fallback/in-force.ts";
 import { CONTROL_PLANE, type Group } from "../groups/group.ts";
 import { type Groups, groupsIn } from "../groups/groups.ts";
+import { isActive, readOverride } from "../groups/override.ts";
+import { OVERRIDES, POLICIES, SCHEDULERS } from "../groups/policy.ts";
 import { policy } from "../kinds.ts";
 import { OVERRIDE_ACTIVE, PROTECTED_NODES, RUNNING_VIOLATIONS } from "../metrics.ts";
-import { missingGroup } from "../overrides/check-override.ts";
-import { isActive, readOverride } from "../overrides/override.ts";
-import { OVERRIDES, POLICIES, SCHEDULERS } from "../policy/read-policy.ts";
 import { isOn, managesTaint } from "../settings.ts";
 import { needsTaint, reconcileTaint } from "./control-plane-taint.ts";
 import { statusOfOverride } from "./override-status.ts";
 import { statusOfPolicy } from "./policy-status.ts";
-import { type GuardState, initialState } from "./state.ts";
 
 export type GuardKey =
   | { readonly kind: "policy"; readonly name: string }
@@ -202,4 +201,21 @@ function statusBefore(object: JsonObject): JsonObject {
 function generationOf(object: JsonObject): number | undefined {
   const generation = at(object, "metadata", "generation");
   return typeof generation === "number" ? generation : undefined;
+}
+
+/** What the leader last saw of a group. */
+export interface GroupCounts {
+  readonly nodes: number;
+  readonly violations: number;
+}
+
+export interface GuardState {
+  /** By group. */
+  counts: ReadonlyMap<string, GroupCounts>;
+  /** By override: the group that it weakens now. */
+  readonly active: Map<string, string>;
+}
+
+export function initialState(): GuardState {
+  return { counts: new Map(), active: new Map() };
 }

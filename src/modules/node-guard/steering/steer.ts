@@ -1,25 +1,34 @@
 import { allow, type Result } from "../../../core/evaluate/decision.ts";
+import type { Draft } from "../../../core/evaluate/draft.ts";
 import type { Finding } from "../../../core/evaluate/finding.ts";
 import { describeRequest } from "../../../core/evaluate/request.ts";
-import type { JsonObject } from "../../../core/json.ts";
-import { isBeingDeleted, isMirrorPod } from "../../../core/kubernetes/object.ts";
+import { isObject, type Json, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
+import { isBeingDeleted, isMirrorPod, nameOf } from "../../../core/kubernetes/object.ts";
 import { isBoundSpec, isGatedSpec } from "../../../core/kubernetes/pod-state.ts";
+import { HARD_EFFECTS, taintsOf } from "../../../core/kubernetes/taints.ts";
+import { tolerationMeaning } from "../../../core/kubernetes/tolerations.ts";
 import { podTemplateOf, specPath, type WorkloadKind } from "../../../core/kubernetes/workloads.ts";
 import type { Context } from "../../../core/module/module.ts";
+import type { Path } from "../../../core/path.ts";
 import { provenanceOf } from "../../../core/provenance/annotation.ts";
 import { isReapply } from "../../../core/provenance/reapply.ts";
 import { takeBack } from "../../../core/provenance/take-back.ts";
-import { PodNodes, seenBefore } from "../claims/pod-nodes.ts";
-import { reachableGroups, selectionClaims } from "../claims/selection.ts";
-import { REQUIRED, REQUIRED_TERMS, termsOf } from "../claims/terms.ts";
-import { judge } from "../decide/judge.ts";
-import { decide, groupRef } from "../decide/report.ts";
-import { blockingGroups, isDaemonPod } from "../decide/selection.ts";
-import { accountOf, describePod, type GuardedPod } from "../decide/subject.ts";
+import type { View } from "../../../core/view/view.ts";
+import { CLAIMS } from "../claims/claim.ts";
+import {
+  accountOf,
+  blockingGroups,
+  describePod,
+  evaluateClaim,
+  type GuardedPod,
+} from "../claims/evaluate-claim.ts";
+import { excludeNodes, excludeSelector } from "../claims/exclude.ts";
+import { PodNodes, REQUIRED, REQUIRED_TERMS, seenBefore, termsOf } from "../claims/pod-nodes.ts";
+import { decide, groupRef } from "../claims/report.ts";
+import { isDaemonPod, reachableGroups, selectionClaims } from "../claims/selection.ts";
 import { type Group, steers } from "../groups/group.ts";
+import { nodesOf } from "../groups/group-nodes.ts";
 import { MODULE } from "../settings.ts";
-import { excludeSelector } from "./exclude.ts";
-import { excludeGroup } from "./exclude-group.ts";
 
 /**
  * Keeps pods that need not run on protected nodes off them, where they are not authorised there: a scheduler that only learns of it at
@@ -45,7 +54,7 @@ export function steer(context: Context, all: readonly Group[]): Result {
     namespace: request.namespace,
     account: accountOf(spec),
   };
-  const blocking = blockingGroups(steering, subject, { facts }, "pod");
+  const blocking = blockingGroups(steering, CLAIMS.reachable, subject, facts);
   if ("need" in blocking) return blocking;
   if (blocking.groups.length === 0) return allow();
   const pod = new PodNodes(spec);
@@ -67,12 +76,10 @@ export function steer(context: Context, all: readonly Group[]): Result {
     ),
   ];
   const incidental = claims.map(({ claim, group, nodes }) =>
-    judge({ claim, groups: [group], nodes }, subject, facts),
+    evaluateClaim({ claim, groups: [group], nodes }, subject, facts),
   );
-  const judgements = incidental.flatMap((judged) => ("judgements" in judged ? judged.judgements : []));
-  return judgements.length === 0
-    ? allow(findings)
-    : decide(judgements, subject, { warnOnly: true }, findings);
+  const evaluated = incidental.flatMap((one) => ("evaluated" in one ? one.evaluated : []));
+  return evaluated.length === 0 ? allow(findings) : decide(evaluated, subject, { warnOnly: true }, findings);
 }
 
 /** Whether the node affinity of a pod may still change: it is created, or waits at a gate. */
@@ -137,4 +144,78 @@ function tooLarge(workload: WorkloadKind, group: Group): Finding {
     message: `required node affinity is too large to exclude nodes of protected group ${group.name}`,
     warn: 60,
   };
+}
+
+export interface Exclusion {
+  readonly view: View;
+  /** The spec as it is stored: its tolerations stay. */
+  readonly stored?: JsonObject | undefined;
+  /**
+   * The API server takes longer terms, but neither more terms nor fewer: so of a pod that waits at a gate. Where the group can't be
+   * excluded by its labels then, its nodes are excluded by their names.
+   */
+  readonly sameTerms?: boolean;
+  readonly finding: (what: "tolerations" | "affinity", path: Path) => Finding | undefined;
+}
+
+/** Keeps pods with this spec off the nodes of a group, in the way of the group's steering. */
+export function excludeGroup(
+  object: Draft,
+  spec: Path,
+  group: Group,
+  { view, stored, sameTerms = false, finding }: Exclusion,
+): "done" | "too many terms" {
+  if (group.steering === "DropToleration") {
+    const rest = withoutTolerations(object.get(...spec), stored, group, view);
+    const path = [...spec, "tolerations"];
+    if (rest !== "unchanged") object.set(path, rest, finding("tolerations", path));
+    if (reachableGroups(new PodNodes(object.get(...spec)), [group], view).length === 0) return "done";
+  }
+  // Written with its parent: the list itself may be placement's, and its provenance stays so.
+  const path = [...spec, ...REQUIRED];
+  const given = termsOf(object.get(...spec));
+  let terms = excludeSelector(given, group.labelSelector);
+  if (terms === "unchanged") return "done";
+  if (sameTerms && given !== undefined && terms.length !== given.length) {
+    const names = reachableNodes(object.get(...spec), group, view);
+    terms = names === "too many" ? names : excludeNodes(given, group.labelSelector, names);
+  }
+  if (terms === "too many") return "too many terms";
+  const required = object.get(...path);
+  const value = { ...(isObject(required) ? required : {}), nodeSelectorTerms: terms };
+  return object.set(path, value, finding("affinity", path)) ? "done" : "too many terms";
+}
+
+function reachableNodes(spec: Json | undefined, group: Group, view: View): string[] | "too many" {
+  const pod = new PodNodes(spec);
+  const nodes = [...nodesOf(group, view)];
+  return pod.exceeds(nodes.length) ? "too many" : nodes.filter((node) => pod.canRunOn(node)).map(nameOf);
+}
+
+/**
+ * The tolerations of a pod without those that name a key by which nodes of the group are tainted. One without a key stays: it bears
+ * much else, such as a node that is not ready. Those that the stored template has stay too.
+ */
+export function withoutTolerations(
+  podSpec: Json | undefined,
+  stored: Json | undefined,
+  group: Group,
+  view: View,
+): readonly Json[] | "unchanged" {
+  const tolerations = listAt(podSpec, "tolerations");
+  if (!tolerations.some((one) => (stringAt(one, "key") ?? "") !== "")) return "unchanged";
+  const keys = taintKeys(group, view);
+  const kept = new Set(listAt(stored, "tolerations").map(tolerationMeaning));
+  const rest = tolerations.filter(
+    (one) => !keys.has(stringAt(one, "key") ?? "") || kept.has(tolerationMeaning(one)),
+  );
+  return rest.length === tolerations.length ? "unchanged" : rest;
+}
+
+function taintKeys(group: Group, view: View): ReadonlySet<string> {
+  const keys = new Set<string>();
+  for (const node of nodesOf(group, view))
+    for (const { key, effect } of taintsOf(node))
+      if (key !== "" && (HARD_EFFECTS as readonly string[]).includes(effect)) keys.add(key);
+  return keys;
 }

@@ -1,6 +1,6 @@
 import { mergeObservations, type Observation } from "../../../../core/evaluate/observations.ts";
 import { parsePrincipal, serviceAccountOf } from "../../../../core/kubernetes/principals.ts";
-import { isAdministrator } from "../../built-in/administrators.ts";
+import { isAdministrator } from "../../groups/administrators.ts";
 
 /** A refusal, or what would be one in Inform: the fields that are remembered. */
 export interface Refusal {

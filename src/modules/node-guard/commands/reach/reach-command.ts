@@ -3,7 +3,7 @@ import { nameOf } from "../../../../core/kubernetes/object.ts";
 import type { CommandCode, CommandSteps } from "../../../../core/module/command.ts";
 import { readPages } from "../../../../core/module/command-needs.ts";
 import type { Group } from "../../groups/group.ts";
-import { groupsAt } from "../groups-at.ts";
+import { groupsAt } from "../list-command.ts";
 import { type Grant, grantsOf, type RbacObjects, type RbacSubject } from "./rbac.ts";
 
 const PAGE = 500;
