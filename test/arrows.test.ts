@@ -3,8 +3,8 @@ import { dirname, join, relative } from "node:path";
 import { describe, expect, it } from "vitest";
 
 /**
- * The arrows of the architecture: shells → modules → core. Core imports nothing of ours, a module only core, no module another, and
- * nothing outside a module names it, except the one list.
+ * Checks the architecture's import rules: shells → modules → core. Core imports nothing of ours, a module imports only
+ * core, no module imports another, and nothing outside a module names it, except the module list.
  */
 const src = join(import.meta.dirname, "..", "src");
 
@@ -34,7 +34,7 @@ function inner(file: string): { spec: string; room: string }[] {
     .map((spec) => ({ spec, room: roomOf(relative(src, join(src, dirname(file), spec))) }));
 }
 
-/** What each room may import beside itself. A room that is not listed may not exist. */
+/** The folders that each folder may import beside itself. A folder that is not listed is an error. */
 const ALLOWED: Record<string, readonly string[]> = {
   core: [],
   modules: ["core", "modules/*"],
@@ -42,7 +42,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   admission: ["core"],
   files: ["core"],
   cluster: ["core"],
-  // It makes the certificates that admission serves with.
+  // The operator makes the certificates that admission serves with.
   operator: ["core", "cluster", "admission"],
   cli: ["core", "modules", "admission", "files", "cluster", "operator"],
   library: ["core", "modules"],
@@ -52,7 +52,7 @@ const PURE_FORBIDDEN =
   /^(node:(fs|net|http|https|http2|tls|dgram|dns|child_process|worker_threads|timers|os|process|readline|perf_hooks).*|@kubernetes\/.*)$/;
 
 describe("imports keep to the architecture's arrows", () => {
-  it("finds the sources", () => {
+  it("finds the source files", () => {
     expect(sources).toContain("core/evaluate/evaluate.ts");
     expect(inner("modules/index.ts").map(({ room }) => room)).toContain("modules/placement");
   });
@@ -60,7 +60,7 @@ describe("imports keep to the architecture's arrows", () => {
   it.each(sources)("%s", (file) => {
     const room = roomOf(file);
     const allowed = ALLOWED[room.startsWith("modules/") ? "modules/*" : room];
-    expect(allowed, `no rule for the room ${room}`).toBeDefined();
+    expect(allowed, `no import rule for the folder ${room}`).toBeDefined();
     for (const { spec, room: other } of inner(file)) {
       const fine =
         other === room ||
@@ -84,7 +84,8 @@ describe("imports keep to the architecture's arrows", () => {
       .map(({ name }) => name);
     for (const file of sources.filter((one) => !one.startsWith("modules/"))) {
       const code = readFileSync(join(src, file), "utf8").replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, "");
-      // As a string, in a path, and in a command line: `usher placement`, `${io.name} placement status`.
+      // A module may be named as a string, in a path, or in a command line: `usher placement`, `${io.name} placement
+      // status`.
       for (const name of names)
         expect(code, `${file} names ${name}`).not.toMatch(
           new RegExp(`["'\`]${name}["'\`]|modules/${name}\\b|(?:usher|name\\}) ${name}\\b`),

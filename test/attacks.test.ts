@@ -1,4 +1,4 @@
-// The table of attacks on protected nodes is complete, and each row has the tests that it says.
+// Checks that the table of attacks on protected nodes is complete, and that each row has the tests that it names.
 import { globSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 
@@ -10,7 +10,7 @@ const TABLE = readFileSync("docs/node-guard-attacks.md", "utf8")
   .filter(([, row = ""]) => /^\d+b?$/.test(row))
   .map(([, row = "", , , shown = ""]) => ({ row, shown: shown.split(", ") }));
 
-/** The rows that tests name: in their titles, or as the first cell of a table. */
+/** The rows that tests refer to: in their titles, or as the first cell of a table. */
 function rowsIn(pattern: string): Set<string> {
   const rows = new Set<string>();
   for (const file of globSync(pattern)) {
@@ -30,7 +30,7 @@ test("there are 84 rows: 1 to 83 and 20b, each once and in order", () => {
   expect(TABLE.map(({ row }) => row)).toEqual([...numbers.slice(0, 20), "20b", ...numbers.slice(20)]);
 });
 
-test("each row is shown where it says", () => {
+test("each row is covered by the tests that it names", () => {
   const pure = rowsIn("src/modules/node-guard/attacks/*.test.ts");
   const server = rowsIn("test/e2e/{node-guard-*.test.ts,guarding/*.ts}");
   const wrong = TABLE.filter(({ row, shown }) => {

@@ -8,7 +8,7 @@ import { OLDER_RELEASES, readModule, requiredVersion } from "./cluster/binaries/
 const root = join(import.meta.dirname, "..");
 const files = await generatedFiles();
 
-test.each(files)("$path is as npm run deploy writes it", ({ path, text }) => {
+test.each(files)("$path equals the output of npm run deploy", ({ path, text }) => {
   expect(existsSync(join(root, path)) ? readFileSync(join(root, path), "utf8") : undefined).toBe(text);
 });
 

@@ -7,7 +7,7 @@ import { createInterface } from "node:readline";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 
-/** Every command and manifest in the documents is executed here, so that none can rot. */
+/** Every command and manifest in the documents is executed here, so that they stay correct. */
 const root = join(import.meta.dirname, "..");
 const moduleGuides = readdirSync(join(root, "src", "modules"), { withFileTypes: true })
   .filter((entry) => entry.isDirectory())
@@ -30,7 +30,7 @@ function blocks(file: string, info: string): string[] {
   return [...found].map((match) => match[1] ?? "");
 }
 
-/** Lines that begin with `$ `, each with what the document says that it prints. */
+/** Lines that begin with `$ `, each with its documented output. */
 function commands(file: string): { command: string; prints: string }[] {
   return blocks(file, "console").flatMap((block) =>
     block
@@ -65,7 +65,7 @@ describe("commands in the documents", () => {
   });
 });
 
-describe("commands that serve, and those that call them", () => {
+describe("commands that serve, and their clients", () => {
   const serving = everything.filter(({ command }) => command.includes("usher serve"));
   const calling = everything.filter(({ command }) => calls(command));
   it.each(serving)("$file: $command", async ({ command }) => {
@@ -99,7 +99,10 @@ describe("links in the documents", () => {
   });
 });
 
-/** Examples of a module's README, by the word after the block's kind: `yaml policy`, or `yaml policy tolerations` for a second one. */
+/**
+ * Examples of a module's README, by the word after the block's kind: `yaml policy`, or `yaml policy tolerations` for a
+ * second one.
+ */
 function examplesIn(
   file: string,
 ): { example: string; config: string; given: string; before: string; after: string }[] {
@@ -122,7 +125,7 @@ describe("each module's README", () => {
   it.each(moduleGuides)("%s has an example", (file) => expect(examplesIn(file)).not.toEqual([]));
 
   const examples = moduleGuides.flatMap((file) => examplesIn(file).map((one) => ({ file, ...one })));
-  it.each(examples)("$file: $example gives what it says", ({ config, given, before, after }) => {
+  it.each(examples)("$file: $example has the documented result", ({ config, given, before, after }) => {
     const source = mkdtempSync(join(tmpdir(), "usher-readme-"));
     try {
       const cluster = join(source, "cluster.yaml");
@@ -141,7 +144,7 @@ describe("each module's README", () => {
 });
 
 describe("the configuration in docs/cli.md", () => {
-  it("is one that usher takes", () => {
+  it("is accepted by usher", () => {
     const folder = mkdtempSync(join(tmpdir(), "usher-config-"));
     try {
       const config = join(folder, "usher.yaml");

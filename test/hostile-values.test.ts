@@ -1,4 +1,4 @@
-// Every field of an object in turn holds a value that no API server would send. No module may stumble over it.
+// Sets each field of an object in turn to a value that an API server never sends. No module may throw.
 import { expect, test } from "vitest";
 import { ReviewHandler } from "../src/admission/review/handle.ts";
 import { isObject } from "../src/core/json.ts";
@@ -59,7 +59,7 @@ const OTHER = {
   runtimeClassName: "kata",
 };
 
-/** They add, conflict and refuse. */
+/** The policies add, conflict and refuse. */
 const POLICIES = [
   clusterPolicy("adding", { ...SELECTS, ...PLACING, onUpdate: "Inject" }),
   clusterPolicy("conflicting", { ...SELECTS, ...OTHER, priority: -1 }),
@@ -133,7 +133,7 @@ test.each(KINDS)(
       }
     }
     expect([...faults]).toEqual([]);
-    // Policies applied to some of them, so the hooks did read them.
+    // Policies applied to some objects, so the hooks did read them.
     expect(outcomes).toContain(true);
   },
   // Six thousand reviews take five seconds on an idle machine, and half a minute beside other work.

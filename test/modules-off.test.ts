@@ -11,7 +11,7 @@ import { grantedRights, ruleOf } from "../src/core/registration/rights.ts";
 import { modules } from "../src/modules/all.ts";
 import { folder, usher } from "./cli/usher.ts";
 
-/** Everything that a configuration can switch on, so that a module that is off has the most to hide. */
+/** Everything that a configuration can enable, so that a disabled module has the most to hide. */
 const BUSY = {
   featureGates: { OpenShiftNodeSchedulingPolicy: true },
   modules: {
@@ -36,7 +36,7 @@ function registered(...off: readonly string[]): readonly JsonObject[] {
     .objects;
 }
 
-/** Every rule of a role that an account of usher's own has. */
+/** Every rule of a role that is bound to an account of usher. */
 function ownRules(objects: readonly JsonObject[]): Set<string> {
   const names = new Set(declaredRoles(modules).flatMap(({ own, name }) => (own ? [name] : [])));
   const rules = objects
@@ -50,7 +50,7 @@ describe.each(modules.map(({ name }) => name))("%s off", (name) => {
   const assembly = assembled(name);
   const module = modules.find((one) => one.name === name);
 
-  test("it takes no part: no hooks, no policies, no reads of its own", () => {
+  test("has no hooks, no policies and no reads", () => {
     expect(assembly.modules.map((one) => one.name)).not.toContain(name);
     expect(assembly.declaredHooks.filter((one) => one.module === name)).toEqual([]);
     const owners = assembly.modules.filter(({ kinds }) =>
@@ -62,7 +62,7 @@ describe.each(modules.map(({ name }) => name))("%s off", (name) => {
     );
   });
 
-  test("usher has exactly the rights of the others, and reads its policies to say that they have no effect", () => {
+  test("leaves exactly the permissions of the others, and reads its policies to report that they have no effect", () => {
     const taking = modules.filter((one) => one !== module);
     const off = modules.filter((one) => one === module);
     const others = declaredRoles([...taking, policyCheck(taking, off)]).filter(({ own }) => own);
@@ -78,7 +78,7 @@ describe.each(modules.map(({ name }) => name))("%s off", (name) => {
   });
 });
 
-test("with all modules off one open webhook warns about policies, and of rights there are just those to them and to itself", () => {
+test("with all modules off one fail-open webhook warns about policies, and the only permissions are those on policies and on usher's own objects", () => {
   const objects = registered(...modules.map(({ name }) => name));
   const hooks = objects.filter((one) => stringAt(one, "kind")?.endsWith("WebhookConfiguration"));
   expect(
@@ -102,7 +102,7 @@ test("with all modules off one open webhook warns about policies, and of rights 
   );
 });
 
-test("every right says what it is for, and every read of a module too", () => {
+test("every permission states its purpose, and so does every read of a module", () => {
   for (const { rights } of declaredRoles(modules))
     for (const { why } of rights) expect(why).toMatch(/^[a-z].{8,}[^.]$/);
   for (const { name, reads } of modules)
@@ -127,7 +127,7 @@ describe("configuration", () => {
       /spec\.modules\.pod-os\.enabled: must be true or false/,
     ],
     [
-      "another setting of a module without any",
+      "an unknown setting of a module without settings",
       "  modules: {project-limit: {limit: 1}}",
       /spec\.modules\.project-limit\.limit: unknown setting/,
     ],
@@ -149,7 +149,7 @@ describe("configuration", () => {
     expect(`${code} ${err}`).toMatch(/^0 /);
   });
 
-  test("with manageCrds: false no CRD is printed, and usher has no right to any", async () => {
+  test("with manageCrds: false no CRD is printed, and usher has no permission on CRDs", async () => {
     const printed = async (value: boolean) => {
       const { out } = await usher(["manifests", "--config", withSpec(`  manageCrds: ${value}`)]);
       return [/kind: CustomResourceDefinition/.test(out), /- customresourcedefinitions/.test(out)];

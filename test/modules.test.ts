@@ -18,7 +18,7 @@ import type { Change } from "../src/core/view/view.ts";
 import { modules } from "../src/modules/all.ts";
 import { declarations } from "../src/modules/index.ts";
 
-/** What holds for every module. */
+/** Properties of every module. */
 const src = join(import.meta.dirname, "..", "src");
 const all = [...modules, policyCheck(modules)];
 const gates = all.flatMap((module) => module.gates ?? []).map((gate) => ({ ...gate, default: true }));
@@ -28,7 +28,7 @@ function unique(list: readonly string[]): boolean {
   return new Set(list).size === list.length;
 }
 
-/** The fields below a schema of which `kubectl explain` would say nothing. */
+/** The fields below a schema that `kubectl explain` would not describe. */
 function undescribed(schema: Json | undefined, path: readonly string[]): string[] {
   const properties = at(schema, "properties");
   const below = isObject(properties)
@@ -69,7 +69,7 @@ describe.each(modules)("module $name", (module) => {
     expect(module.summary).toMatch(/^[a-z].*[^.]$/);
   });
 
-  it("refuses by itself what a schema accepts and is declared as refused", () => {
+  it("validates by itself the declared values that a schema accepts and usher refuses", () => {
     for (const { kind, refused, versions, check } of module.kinds) {
       if (refused === undefined) continue;
       const [version] = versions;
@@ -83,11 +83,11 @@ describe.each(modules)("module $name", (module) => {
     }
   });
 
-  it("has an evaluator for the phase of each of its hooks, and waits for none of them longer than 5 s", () => {
+  it("has an evaluator for the phase of each of its hooks, with a timeout of at most 5 s", () => {
     const hooks = module.hooks([], assembly.view, assembly.installation, assembly.gates);
     expect(hooks.length).toBeGreaterThan(0);
     for (const hook of hooks) {
-      // An error of the API server shows it, and no client waits longer (docs/safety.md).
+      // The API server's error shows the timeout, and no client waits longer (docs/safety.md).
       expect(hook.timeoutSeconds, hook.name).toBeLessThanOrEqual(5);
       expect(hook.module).toBe(module.name);
       expect(assembly.evaluator(module.name)?.[hook.phase]).toBeTypeOf("function");
@@ -112,13 +112,13 @@ describe.each(modules)("module $name", (module) => {
     }
   });
 
-  it("says something of itself in the README's table", () => {
+  it("has a description in the README's table", () => {
     const readme = readFileSync(join(src, "..", "README.md"), "utf8");
     expect(readme).toContain(`[${module.name}](src/modules/${module.name}/README.md)`);
   });
 });
 
-/** Every `enum` of a JSON schema, with the place it is at. */
+/** Every `enum` of a JSON schema, with its path. */
 function enumsOf(schema: Json | undefined, path = ""): [string, readonly Json[]][] {
   if (Array.isArray(schema)) return schema.flatMap((one, i) => enumsOf(one, `${path}[${i}]`));
   if (!isObject(schema)) return [];
@@ -128,7 +128,7 @@ function enumsOf(schema: Json | undefined, path = ""): [string, readonly Json[]]
 }
 
 describe("the modules together", () => {
-  it("compute hooks from the prepared policies and from nothing that they do not declare to read", () => {
+  it("compute hooks only from the prepared policies and declared reads", () => {
     const known = new Assembly(all, DEFAULT_INSTALLATION, new Gates(gates));
     const resources = new Map(
       all.flatMap(({ kinds, reads }) => [
@@ -163,7 +163,7 @@ describe("the modules together", () => {
       expect(hooks.length, module.name).toBeGreaterThan(0);
     }
     expect(seen).toBeGreaterThan(3);
-    // One change at a time gives what all at once give.
+    // Applying one change at a time gives the same hooks as all at once.
     const stepwise = new Assembly(all, DEFAULT_INSTALLATION, new Gates(gates));
     for (const change of changes) {
       stepwise.apply([change]);
@@ -182,11 +182,11 @@ describe("the modules together", () => {
     expect(unique([...metrics, ...Object.keys(METRICS)])).toBe(true);
   });
 
-  it("have for each choice a word that YAML 1.1, as kubectl and Helm read it, does not take for a boolean", () => {
+  it("have no enum value that YAML 1.1, as kubectl and Helm read it, takes for a boolean", () => {
     const values = JSON.parse(
       readFileSync(join(src, "..", "deploy/chart/values.schema.json"), "utf8"),
     ) as Json;
-    // Not the statuses, which usher writes: conditions are True and False, as everywhere in Kubernetes.
+    // Except the statuses, which usher writes: conditions are True and False, as everywhere in Kubernetes.
     const kinds = all.flatMap(({ kinds }) =>
       kinds.flatMap((kind) =>
         listAt(customResourceDefinition(kind), "spec", "versions").map((version) =>

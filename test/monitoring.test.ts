@@ -16,10 +16,10 @@ const exported = new Map(
     .map((metric) => [metric.name, metric]),
 );
 
-/** What Prometheus adds to every series that it scrapes from a pod. */
+/** The labels that Prometheus adds to every series that it scrapes from a pod. */
 const OF_TARGET = ["pod", "instance", "job", "namespace"];
 
-/** The metrics of a query, without the endings of a histogram's series. */
+/** The metrics of a query, without the suffixes of a histogram's series. */
 function metricsIn(expr: string) {
   const names = expr.match(/\b(?:usher|process|pod_security)_\w+/g) ?? [];
   return names.map((name) => {
@@ -50,7 +50,7 @@ const queries = [
   ),
 ];
 
-test.each(queries)("%s asks for metrics and labels that are exported: %s", (_, expr) => {
+test.each(queries)("%s queries exported metrics and labels: %s", (_, expr) => {
   const metrics = metricsIn(expr);
   expect(metrics.length).toBeGreaterThan(0);
   const known = new Set(metrics.flatMap(({ labels }) => labels));
@@ -60,7 +60,7 @@ test.each(queries)("%s asks for metrics and labels that are exported: %s", (_, e
 test.each(ROWS.flatMap(({ panels }) => panels.flatMap(({ queries: all }) => all)))(
   "the legend $legend names labels of $expr",
   ({ expr, legend }) => {
-    // Aggregation drops what it does not group by.
+    // Aggregation drops labels that it does not group by.
     const grouped = [...expr.matchAll(/\bby\s*\(([^()]*)\)/g)].flatMap(([, list = ""]) => list.split(/,\s*/));
     const aggregated = /\b(?:sum|max|min)\b/.test(expr);
     const known = aggregated ? grouped : metricsIn(expr).flatMap(({ labels }) => labels);
@@ -83,7 +83,7 @@ test("each alert has a summary, a description, a severity and a section of the r
   }
 });
 
-test("labels that descriptions name are left by the query", () => {
+test("the query keeps the labels that descriptions name", () => {
   for (const { name, expr, description } of ALERTS) {
     const named = [...description.matchAll(/\$labels\.(\w+)/g)].map(([, label = ""]) => label);
     const grouped = [...expr.matchAll(/\bby\s*\(([^()]*)\)/g)].flatMap(([, list = ""]) => list.split(/,\s*/));
@@ -92,18 +92,18 @@ test("labels that descriptions name are left by the query", () => {
   }
 });
 
-test("the runbook has a section for every alert and every code, made from them", () => {
+test("the runbook has a generated section for every alert and every code", () => {
   expect(runbook(page, allModules)).toBe(page);
   for (const { code } of codesOf(allModules)) expect(page).toContain(`\n### ${code}\n`);
   for (const title of ["Usher is down", "Turn it off", "Upgrade and roll back"])
     expect(page).toContain(`\n## ${title}\n`);
 });
 
-test("a runbook without its marks says so", () => {
+test("a runbook without its markers is an error", () => {
   expect(() => runbook("# Runbook\n", allModules)).toThrow(/no lines <!-- generated: alerts -->/);
 });
 
-test("panels of the dashboard do not overlap, and all use the data source that is chosen", () => {
+test("panels of the dashboard do not overlap, and all use the selected data source", () => {
   const panels = listAt(dashboard(), "panels");
   const cells = panels.flatMap((panel) => {
     const { x, y, w, h } = at(panel, "gridPos") as { x: number; y: number; w: number; h: number };

@@ -18,14 +18,14 @@ function blocks(info: string): string[] {
 }
 
 describe("the README of node-labels", () => {
-  it.each(blocks("text plan"))("prints what it says: %s", (block) => {
+  it.each(blocks("text plan"))("shows the real output: %s", (block) => {
     const [first = "", ...prints] = block.split("\n");
     const ran = spawnSync("sh", ["-c", first.replace(/^\$ /, "")], { cwd: ROOT, encoding: "utf8" });
     expect(ran.stdout.trimEnd()).toBe(prints.join("\n").trimEnd());
     expect(ran.status).toBe(1);
   });
 
-  it("has a configuration that usher takes, with its toleration", () => {
+  it("has a configuration that usher accepts, with its toleration", () => {
     const file = join(folder({ "usher.yaml": blocks("yaml configuration").join("") }), "usher.yaml");
     const printed = execFileSync(process.execPath, ["src/cli/main.ts", "manifests", "--config", file], {
       cwd: ROOT,
@@ -36,7 +36,7 @@ describe("the README of node-labels", () => {
     );
   });
 
-  it("and has only manifests that are valid", () => {
+  it("has only valid manifests", () => {
     const kinds = modules.flatMap((module) => module.kinds);
     const found = ["yaml policy", "yaml"]
       .flatMap(blocks)
@@ -71,7 +71,7 @@ metadata: { name: worker-0-dummy-1, labels: { test.openshift.io/old: "1" } }
 `;
 
 describe("usher node-labels plan", () => {
-  it("prints for programs, and says by the exit code whether there is something to do", async () => {
+  it("has machine-readable output, and its exit code tells whether changes are pending", async () => {
     const source = folder({ "all.yaml": SAMPLES });
     const { code, out } = await usher(["node-labels", "plan", "--source", source, "-o", "json"]);
     expect(code).toBe(1);
@@ -99,7 +99,7 @@ describe("usher node-labels plan", () => {
     expect(changes).toHaveLength(4);
   });
 
-  it("says so where there is nothing to do", async () => {
+  it("reports that nothing changes", async () => {
     const source = folder({
       "all.yaml": SAMPLES.replace("worker-0.*", "nobody").replace("test.openshift.io/old", "mine"),
     });
@@ -110,8 +110,8 @@ describe("usher node-labels plan", () => {
   });
 
   it.each<[string, string[], RegExp]>([
-    ["a source that is not there", ["--source", "/none"], /no such file or directory/],
-  ])("a call with %s is wrong", async (_what, args, message) => {
+    ["a missing source", ["--source", "/none"], /no such file or directory/],
+  ])("a call with %s is invalid", async (_what, args, message) => {
     const { code, err } = await usher(["node-labels", "plan", ...args]);
     expect(code).toBe(2);
     expect(err).toMatch(message);

@@ -17,7 +17,7 @@ import { watched } from "./cli/serving.ts";
 import { folder, RECORD, start } from "./cli/usher.ts";
 import { installLocked } from "./support/locked-packages.ts";
 
-/** What a user gets from the registry: packed, unpacked elsewhere, compiled against and run. */
+/** The published package: packed, unpacked elsewhere, compiled against and run. */
 const root = join(import.meta.dirname, "..");
 const tsc = join(root, "node_modules", "typescript", "bin", "tsc");
 let consumer = "";
@@ -54,7 +54,7 @@ beforeAll(() => {
   const { version } = manifest();
   const archive = join(consumer, `usher-dev-usher-${version}.tgz`);
   execFileSync("tar", ["-xzf", archive, "--strip-components=1", "-C", installed]);
-  // In place of the registry: what the package depends on, as this clone has it.
+  // In place of the registry: the package's dependencies, copied from this clone.
   const { dependencies } = manifest();
   for (const dependency of [...Object.keys(dependencies), "@types", "undici-types"]) {
     const target = join(root, "node_modules", dependency);
@@ -68,7 +68,7 @@ beforeAll(() => {
 
 afterAll(() => rmSync(consumer, { recursive: true, force: true }));
 
-/** Elsewhere than on Linux x64, where the registry has none, the Node at hand. */
+/** On platforms other than Linux x64, for which the registry has none, the Node at hand. */
 function lowestNode(): string {
   const found = join(
     installLocked(join(root, "test", "support", "lowest-node")),
@@ -79,7 +79,7 @@ function lowestNode(): string {
   return existsSync(found) ? found : process.execPath;
 }
 
-/** What the bundled command line must do on any Node that it names. */
+/** The checks that the bundled command line must pass on any Node that it supports. */
 function smoke(node: string): void {
   const program = join(installed, manifest().bin.usher);
   const run = (...args: string[]) =>
@@ -90,7 +90,7 @@ function smoke(node: string): void {
   expect(JSON.parse(reviewed).summary).toEqual({ allowed: 3, unchanged: 1, patched: 2, denied: 0 });
 }
 
-/** The files of the bundle that a process has loaded by the time it serves. */
+/** The files of the bundle that a process has loaded when it serves. */
 async function filesOfServe(...args: string[]): Promise<string[]> {
   const hook = join(folder({ "record.mjs": RECORD }), "record.mjs");
   const main = join(installed, "dist", "main.mjs");
@@ -120,7 +120,7 @@ function bytesIn(folder: string): number {
 }
 
 describe("the packed package", () => {
-  it("compiles and runs as docs/library.md says, under the strictest settings", () => {
+  it("compiles and runs as docs/library.md shows, under the strictest settings", () => {
     const library = readFileSync(join(root, "docs", "library.md"), "utf8");
     const examples = [...library.matchAll(/^```ts example\n([\s\S]*?)^```/gm)].map(([, text = ""]) => text);
     expect(examples.length).toBeGreaterThan(2);
@@ -140,13 +140,13 @@ describe("the packed package", () => {
     );
     expect(node(tsc, "-p", "tsconfig.json")).toBe("");
     for (const [i, text] of examples.entries()) {
-      // What it prints stands in its comments.
+      // The expected output is in its comments.
       const expected = [...text.matchAll(/^\/\/ ([{[].*)$/gm)].map(([, line]) => line);
       expect(node(`out/example-${i}.js`).trim()).toBe(expected.join("\n"));
     }
   });
 
-  it("refuses what does not fit its types", () => {
+  it("rejects code that does not match its types", () => {
     writeFileSync(
       join(consumer, "wrong.ts"),
       'import { Gates } from "@usher-dev/usher";\nnew Gates("alpha");\n',
@@ -161,7 +161,7 @@ describe("the packed package", () => {
     smoke(process.execPath);
   });
 
-  it("runs on the lowest Node that it names, and an older one gets a sentence and exit code 2", () => {
+  it("runs on the lowest supported Node, and an older one gets an error and exit code 2", () => {
     const [, lowest = ""] = /^>=(\d+)$/.exec(manifest().engines.node) ?? [];
     const node = lowestNode();
     const found = execFileSync(node, ["--version"], { encoding: "utf8" });
@@ -198,7 +198,7 @@ describe("the packed package", () => {
     }
   });
 
-  it("takes at most 40 MB with its dependencies, and brings no node command", () => {
+  it("takes at most 40 MB with its dependencies, and installs no node command", () => {
     const { dependencies } = manifest();
     const folders = [installed, ...Object.keys(dependencies).map((name) => join(root, "node_modules", name))];
     expect(folders.reduce((sum, folder) => sum + bytesIn(folder), 0)).toBeLessThan(40_000_000);
@@ -213,7 +213,7 @@ describe("the packed package", () => {
     }
   });
 
-  it("loads OpenTelemetry where tracing is on, and only there", async () => {
+  it("loads OpenTelemetry only if tracing is enabled", async () => {
     const spec = { tracing: { endpoint: "http://127.0.0.1:9" } };
     const configuration = { apiVersion: "usher.dev/v1alpha1", kind: "UsherConfiguration", spec };
     writeFileSync(join(consumer, "tracing.yaml"), JSON.stringify(configuration));
@@ -232,7 +232,7 @@ describe("the packed package", () => {
     expect(traced).toContain(bundled[0]);
   });
 
-  it("carries no tests, sources or machine paths", () => {
+  it("contains no tests, sources or machine paths", () => {
     const files = execFileSync("find", [installed, "-type", "f"], { encoding: "utf8" });
     expect(files).not.toMatch(/\.test\.|\/src\/|node_modules\/.*node_modules/);
     expect(files).toMatch(/LICENSE/);

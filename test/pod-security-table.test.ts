@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { checkTable } from "./builders/check-table.ts";
 
-test("docs/pod-security.md has the table that follows from the checks", () => {
+test("docs/pod-security.md has the table generated from the checks", () => {
   const page = readFileSync(join(import.meta.dirname, "..", "docs", "pod-security.md"), "utf8");
   const found = page.split("\n").filter((line) => line.startsWith("|"));
   expect(found.join("\n")).toBe(checkTable());

@@ -1,5 +1,5 @@
-// Modules keep no state of their own. Two clusters on one instance of a module do not affect each other, and what is remembered
-// between calls (compiled patterns, desired states, indexes that are updated in place) changes no result.
+// Modules keep no state of their own. Two clusters on one instance of a module do not affect each other, and cached
+// values (compiled patterns, desired states, indexes that are updated in place) change no result.
 import { globSync, readFileSync } from "node:fs";
 import { basename } from "node:path";
 import fc from "fast-check";
@@ -83,7 +83,7 @@ const STORED = ["a", "b"].map((name) =>
   deployment({ name, labels: { app: "web" }, metadata: { uid: name, resourceVersion: "5" } }),
 );
 
-/** With so many policies one change updates the index in place. */
+/** With this many policies one change updates the index in place. */
 function others(make: (i: number) => JsonObject): JsonObject[] {
   return Array.from({ length: 12 }, (_, i) => make(i));
 }
@@ -95,9 +95,9 @@ const otherPolicies = others((i) =>
 
 interface Subject {
   readonly module: Module;
-  /** The same module, with none of its caches filled. */
+  /** The same module with empty caches. */
   readonly imported: () => Promise<Module>;
-  /** What every history starts with. */
+  /** The initial objects of every history. */
   readonly first: readonly Step[];
   readonly step: fc.Arbitrary<Step>;
   readonly options: HistoryOptions;
@@ -138,7 +138,7 @@ describe.each(subjects.map((subject) => [subject.module.name, subject] as const)
     const steps = fc.array(step, { minLength: 5, maxLength: 20 }).map((all) => [...start, ...all]);
     afterAll(() => void vi.resetModules());
 
-    test("two interleaved histories on one instance go as each does alone", async () => {
+    test("two interleaved histories on one instance give the same results as each alone", async () => {
       await fc.assert(
         fc.asyncProperty(steps, steps, async (first, second) => {
           const alone = [await resultsOf(module, first, options), await resultsOf(module, second, options)];
@@ -167,16 +167,16 @@ describe.each(subjects.map((subject) => [subject.module.name, subject] as const)
   },
 );
 
-/** Mutable values of a whole file: a `let`, or a collection that starts empty. */
+/** Mutable values at file scope: a `let`, or a collection that starts empty. */
 const FILE_STATE = /^(?:export )?(?:let (\w+)|const (\w+)[^=]*= new (?:Weak)?(?:Map|Set)(?:<.*>)?\(\))/gm;
 
-test("all that core and modules keep in a file are memos of values that never change", async () => {
+test("core and modules keep only memos of immutable values at file scope", async () => {
   const files = [...globSync("src/{core,modules}/**/*.ts")].filter((file) => !file.endsWith(".test.ts"));
   expect(files.length).toBeGreaterThan(100);
   const found = files.flatMap((file) =>
     [...readFileSync(file, "utf8").matchAll(FILE_STATE)].map(([, a, b]) => `${basename(file)} ${a ?? b}`),
   );
-  // What a module remembers otherwise is a state that the shell holds: see Reconciler.
+  // Any other state of a module is held by the shell: see Reconciler.
   expect(found.sort()).toEqual([
     // A constant: the empty map.
     "implies.ts NOTHING",

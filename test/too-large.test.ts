@@ -1,4 +1,5 @@
-// What each hook of each module does with a request that is too large to be read, in every mode, and that the table in docs/safety.md says so.
+// The verdict of each hook of each module for a request that is too large to read, in every mode; compared with the
+// table in docs/safety.md.
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import type { Assembly } from "../src/core/evaluate/assembly.ts";
@@ -51,12 +52,12 @@ function request(resource: AdmissionRequest["resource"], more: Partial<Admission
 function answered(assembly: Assembly, asked: AdmissionRequest, hooks: readonly Hook[]) {
   return (["mutate", "validate"] as const).flatMap((phase) => {
     const evaluation = evaluateHooks({ assembly, phase, hooks, request: asked, now: 0 }, new Facts());
-    if ("needs" in evaluation) throw new Error("nothing can be needed for what is not read");
+    if ("needs" in evaluation) throw new Error("an unread request needs no facts");
     return evaluation.asked.length === 0 ? [] : [{ evaluation, response: responseOf(evaluation) }];
   });
 }
 
-/** Of each hook the verdicts that it gave, with the modes in which it denied. */
+/** The verdicts of each hook, with the modes in which it denied. */
 function verdicts(): Map<string, { allowed: string[]; denied: string[] }> {
   const seen = new Map<string, { allowed: string[]; denied: string[] }>();
   for (const [mode, settings] of Object.entries(MODES)) {
@@ -87,7 +88,7 @@ const ROWS = readFileSync("docs/safety.md", "utf8")
   }))
   .filter(({ verdict }) => /^(denied|allowed)/.test(verdict));
 
-test("the table says of every hook in every mode whether it denies", () => {
+test("the table in docs/safety.md has the verdict of every hook in every mode", () => {
   const expected = [...verdicts()].map(([name, { allowed, denied }]) => {
     const least = denied.filter((mode) => !denied.some((other) => mode.startsWith(`${other},`)));
     if (denied.length === 0) return `${name}: allowed`;
@@ -102,7 +103,7 @@ test("the table says of every hook in every mode whether it denies", () => {
 });
 
 test.each(Object.keys(MODES))(
-  "a hook that denies says what, why and what to do, and others warn: %s",
+  "a hook that denies says what, why and what to do, and other hooks warn: %s",
   (mode) => {
     const assembly = assemblyIn(MODES[mode] ?? {});
     for (const hook of assembly.hooks)
@@ -120,9 +121,9 @@ test.each(Object.keys(MODES))(
 );
 
 test.each(Object.keys(MODES))(
-  "nothing without which a cluster can't heal is ever denied for its size: %s",
+  "requests that a cluster needs to recover are never denied for their size: %s",
   (mode) => {
-    // An older API server evaluates no conditions, so that heartbeats come, too.
+    // An older API server evaluates no matchConditions, so heartbeats reach the webhook, too.
     for (const [server, heartbeats] of [
       ["v1.34.0", false],
       ["v1.26.0", true],

@@ -137,7 +137,7 @@ const cases = [true, false].flatMap((gatesOn) => {
     );
 });
 
-test("the cases ask a hook of every module", () => {
+test("the cases cover a hook of every module", () => {
   const asked = new Set(cases.map(([, , , { module }]) => module));
   expect([...asked].sort()).toEqual([...modules.map(({ name }) => name), "policies"].sort());
 });

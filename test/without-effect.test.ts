@@ -1,5 +1,5 @@
-// No status lies: an object that can't have the effect that its author meant is told so when it is written, in its status and by
-// `usher review`. Walks every kind of every module.
+// No status lies: an object without its intended effect is reported when it is written, in its status and by `usher
+// review`. Walks every kind of every module.
 import { expect, test } from "vitest";
 import { assembleModules } from "../src/cli/source/source.ts";
 import type { Assembly } from "../src/core/evaluate/assembly.ts";
@@ -18,7 +18,7 @@ import { folder, usher } from "./cli/usher.ts";
 
 const NOW = Date.UTC(2026, 10, 17, 12);
 
-/** Kinds with the module that they belong to; those of other owners have their effect elsewhere. */
+/** Kinds with the module that they belong to; kinds of other owners take effect elsewhere. */
 const KINDS = modules.flatMap((module) =>
   module.kinds.filter(({ takeOver }) => takeOver !== "never").map((kind) => ({ module, kind })),
 );
@@ -43,7 +43,7 @@ function changeOf(kind: Kind, object: JsonObject): Change {
   return { resource: kindResource(kind), namespace, name: String(at(object, "metadata", "name")), object };
 }
 
-/** The warnings of the API server's answer when the object is created. */
+/** The warnings in the API server's response when the object is created. */
 function warningsAtWrite(assembly: Assembly, { group, plural, versions, kind }: Kind, object: JsonObject) {
   const version = versions.find(({ storage }) => storage)?.name ?? "";
   const request = requestFor(object, {
@@ -89,7 +89,7 @@ function conditionsOf(status: JsonObject | undefined): string[] {
   );
 }
 
-/** What a configuration ignores, and what it says of it. */
+/** The kinds that a configuration ignores, with the expected message. */
 interface Ignored {
   readonly kind: Kind;
   readonly configuration: { readonly modules?: Record<string, Record<string, unknown>> };
@@ -116,7 +116,7 @@ const cases = [...OFF, ...GATED].map((one): [string, Ignored] => [
   one,
 ]);
 
-test("the kinds with a gate are among the walked", () => {
+test("the walked kinds include those with a gate", () => {
   const kinds = GATED.map(({ kind }) => kind.kind);
   expect(kinds).toEqual(expect.arrayContaining(["NodeSchedulingPolicy", "PodSecurityException"]));
 });
@@ -142,16 +142,16 @@ test.each(cases.filter(([, { kind }]) => kind.versions.some(({ status }) => stat
   },
 );
 
-/** An object that is in force and can't do what its author meant. */
+/** An object that is in force but can't have its intended effect. */
 interface Idle {
   readonly kind: string;
   readonly what: string;
   readonly metadata?: JsonObject;
   readonly spec: JsonObject;
   readonly configuration?: Ignored["configuration"] & { readonly featureGates?: Record<string, boolean> };
-  /** When it is written, and by `review`. */
+  /** The warning when it is written, and in `review`. */
   readonly warning: RegExp;
-  /** In its conditions. @default as the warning */
+  /** The message in its conditions. @default the warning */
   readonly condition?: RegExp;
 }
 
@@ -305,7 +305,7 @@ function clusterOf(configuration: Idle["configuration"] = {}): Assembly {
   return assembly;
 }
 
-test("there is a case for every kind", () => {
+test("every kind has a case", () => {
   const kinds = KINDS.map(({ kind }) => kind).filter(({ standing }) => standing === "resource");
   expect(new Set(IDLE.map(({ kind }) => kind))).toEqual(new Set(kinds.map(({ kind }) => kind)));
 });
@@ -319,7 +319,7 @@ test.each(idle)("%s is admitted with a warning", (_, one) => {
   expect(warnings.join("\n")).toMatch(one.warning);
 });
 
-test.each(idle)("%s has a status that says it", (_, one) => {
+test.each(idle)("%s is reported in its status", (_, one) => {
   const { kind, object } = idleObject(one);
   const status = statusWritten(clusterOf(one.configuration), kind, object);
   expect(conditionsOf(status).join("\n")).toMatch(one.condition ?? one.warning);

@@ -9,7 +9,10 @@ import { type Token, tokensOf, wordsIn } from "./support/words/tokens.ts";
 
 const SAMPLE = "const a = `x $" + '{lane(`y`)} z`; // c\n+ /re"x/;';
 
-/** The words that the project does not use, as said in CONTRIBUTING.md: none is in identifiers, file names or user-facing text. */
+/**
+ * The words that the project does not use, as listed in CONTRIBUTING.md: identifiers, file names and user-facing text
+ * do not contain them.
+ */
 const root = join(import.meta.dirname, "..");
 const files = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard"], {
   cwd: root,
@@ -48,13 +51,13 @@ function find(text: string, banned: readonly Banned[], where: string): string[] 
 
 function bannedIn(file: string, kind: Token["kind"]): readonly Banned[] {
   if (kind === "identifier") return NAMES;
-  // Users do not read the texts of tests and comments; metaphors are in the way of everyone.
+  // Users do not read the texts of tests and comments; metaphors confuse every reader.
   const shown = kind === "string" && file.startsWith("src/") && !file.endsWith(".test.ts");
   return shown ? TEXT : EVERYWHERE;
 }
 
 describe("words", () => {
-  test("finds banned words in every spelling, and not inside of others", () => {
+  test("finds banned words in every spelling, and not inside other words", () => {
     const found = (text: string) => find(text, NAMES, "x").map((one) => /"(.*)"/.exec(one)?.[1]);
     expect(found("tellNoRoom")).toEqual(["tell"]);
     expect(found("EVENT_BOOK event-book the Event book")).toContain("event book");
@@ -70,9 +73,10 @@ describe("words", () => {
     ]);
   });
 
-  test("file names", () => expect(files.flatMap((file) => find(file, NAMES, file))).toEqual([]));
+  test("file names contain no banned words", () =>
+    expect(files.flatMap((file) => find(file, NAMES, file))).toEqual([]));
 
-  test("identifiers, texts and comments", () => {
+  test("identifiers, strings and comments contain no banned words", () => {
     const found = sources.flatMap((file) =>
       tokensOf(readFileSync(join(root, file), "utf8")).flatMap(({ kind, text, line }) =>
         find(text, bannedIn(file, kind), `${file}:${line}`),
@@ -81,7 +85,7 @@ describe("words", () => {
     expect(found).toEqual([]);
   });
 
-  test("documents and examples", () => {
+  test("documents and examples contain no banned words", () => {
     const found = documents.flatMap((file) =>
       readFileSync(join(root, file), "utf8")
         .split("\n")
@@ -97,7 +101,7 @@ describe("words", () => {
     ["review", "--help"],
     ["install", "--help"],
     ["uninstall", "--help"],
-  ])("usher %s %s", async (...args) => {
+  ])("the output of usher %s %s contains no banned words", async (...args) => {
     const { out, code } = await usher(args);
     expect(code).toBe(EXIT.fine);
     expect(out.split("\n").flatMap((line) => find(line, TEXT, line.trim()))).toEqual([]);

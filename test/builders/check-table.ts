@@ -11,7 +11,7 @@ const COLUMNS: readonly (readonly [string, System])[] = [
   ["`hostUsers: false`", "userns"],
 ];
 
-/** At which versions some pod of this kind fails. */
+/** The versions at which some pod of this kind fails. */
 function failsAt(check: Check, system: System): string {
   const minors = MINORS.filter((minor) =>
     fixturesOf(check, minor, ["containers"]).some((one) => one.system === system && one.expected === "fail"),

@@ -4,7 +4,7 @@ import type { NodeLike } from "../../src/core/kubernetes/selectors/node-selector
 import { requiring, term } from "./merged.ts";
 import type { Fields } from "./wants.ts";
 
-/** Small universes, so that what is made often meets, agrees and contradicts. */
+/** Small value sets, so that generated values often meet, agree and contradict each other. */
 const KEYS = ["zone", "disk"];
 const VALUES = ["a", "b"];
 
@@ -61,7 +61,10 @@ const pairs = fc.dictionary(key, value, { maxKeys: 2 }).map((labels) =>
     .map((one): [string, string] => [one, labels[one] ?? ""]),
 );
 
-/** What a policy might want: often a little of everything. Spread constraints and gates are there once, as the check of a policy requires. */
+/**
+ * Generated criteria of a policy: often a little of everything. Spread constraints and gates occur once, as policy
+ * validation requires.
+ */
 export const anyCriteria: fc.Arbitrary<Required<Fields>> = fc.record({
   nodeSelector: pairs,
   nodeName: name("n1", "n2"),
@@ -82,7 +85,7 @@ export const anyCriteria: fc.Arbitrary<Required<Fields>> = fc.record({
   schedulingGates: fc.subarray([{ name: "wait" }, { name: "stay" }]),
 });
 
-/** A pod's spec that says something of the same itself. */
+/** A pod spec that sets some of the same fields itself. */
 export const anySpec: fc.Arbitrary<JsonObject> = fc
   .record({ criteria: anyCriteria, requires: fc.boolean(), invented: fc.boolean() })
   .map(({ criteria, requires, invented }) => ({
@@ -98,7 +101,7 @@ export const anySpec: fc.Arbitrary<JsonObject> = fc
     ...(invented ? { future: [1, { two: null }] } : {}),
   }));
 
-/** As the spec of a policy would say it. */
+/** In the form of a policy's spec. */
 export function asPolicySpec(criteria: Required<Fields>): JsonObject {
   const { requiredNodeAffinity, preferredNodeAffinity, requiredPodAffinity, preferredPodAffinity } = criteria;
   const { requiredPodAntiAffinity, preferredPodAntiAffinity, nodeSelector, ...rest } = criteria;
@@ -131,7 +134,7 @@ export function asPolicySpec(criteria: Required<Fields>): JsonObject {
 
 const maybe = (...values: string[]) => [undefined, ...values];
 
-/** Every node that such criteria could tell from another. */
+/** Every node that these criteria could distinguish from another. */
 export const ALL_NODES: readonly NodeLike[] = maybe("a", "b", "c").flatMap((zone) =>
   maybe("a", "b", "c").flatMap((disk) =>
     maybe("1", "3", "5").flatMap((cores) =>

@@ -2,9 +2,9 @@ import fc from "fast-check";
 import type { Json, JsonObject } from "../../src/core/json.ts";
 import { requiring, term } from "./merged.ts";
 
-/** What is asked of every criterion. Specs of policies and of pods are written as users write them. */
+/** The cases that every criterion must have. Policy and pod specs are written as users write them. */
 export interface CriterionCases {
-  /** What a policy has, what the pod has before, and after. */
+  /** The policy's value, the pod before, and the pod after. */
   readonly table: readonly (readonly [
     what: string,
     policy: JsonObject,
@@ -13,7 +13,7 @@ export interface CriterionCases {
   ])[];
   /** Specs of policies that have this criterion alone, without conflicts among their values. */
   readonly policies: fc.Arbitrary<JsonObject>;
-  /** Values that no API server sends: in a policy each is a problem, in a pod nothing is written. */
+  /** Values that an API server never sends: in a policy each is a problem; in a pod nothing is written. */
   readonly hostile: readonly Json[];
 }
 
@@ -22,13 +22,13 @@ const PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution";
 const key = fc.constantFrom("zone", "disk", "x.io/rack");
 const value = fc.constantFrom("a", "b");
 
-/** A field that holds one name. */
+/** A field that holds a name. */
 function names(field: string): CriterionCases {
   return {
     table: [
-      ["set where there is none", { [field]: "one" }, {}, { [field]: "one" }],
-      ["set where it is empty", { [field]: "one" }, { [field]: "" }, { [field]: "one" }],
-      ["another is kept", { [field]: "one" }, { [field]: "two" }, { [field]: "two" }],
+      ["sets an absent field", { [field]: "one" }, {}, { [field]: "one" }],
+      ["sets an empty field", { [field]: "one" }, { [field]: "" }, { [field]: "one" }],
+      ["keeps another value", { [field]: "one" }, { [field]: "two" }, { [field]: "two" }],
       ["the same", { [field]: "one" }, { [field]: "one" }, { [field]: "one" }],
     ],
     policies: fc.constantFrom("one", "two").map((name) => ({ [field]: name })),
@@ -36,16 +36,16 @@ function names(field: string): CriterionCases {
   };
 }
 
-/** A list at a path, with two elements that do not exclude each other. */
+/** A list at a path, with two elements that are compatible with each other. */
 function lists(path: readonly string[], one: JsonObject, two: JsonObject): CriterionCases {
   const at = (...elements: Json[]) =>
     path.reduceRight<Json>((inner, step) => ({ [step]: inner }), elements) as JsonObject;
   return {
     table: [
-      ["added where there is none", at(one), {}, at(one)],
+      ["adds to an absent list", at(one), {}, at(one)],
       ["appended", at(one), at(two), at(two, one)],
       ["the same", at(one), at(one), at(one)],
-      ["one of two", at(one, two), at(two), at(two, one)],
+      ["adds the missing one of two", at(one, two), at(two), at(two, one)],
     ],
     policies: fc.subarray([one, two], { minLength: 1 }).map((some) => at(...some)),
     hostile: ["text", 7, true, { a: 1 }],
@@ -61,15 +61,15 @@ const spread = (topologyKey: string) => ({ maxSkew: 1, topologyKey, whenUnsatisf
 export const CRITERION_CASES: Readonly<Record<string, CriterionCases>> = {
   nodeSelector: {
     table: [
-      ["keys that are not there", { nodeSelector: { zone: "a" } }, {}, { nodeSelector: { zone: "a" } }],
+      ["adds keys that the pod lacks", { nodeSelector: { zone: "a" } }, {}, { nodeSelector: { zone: "a" } }],
       [
-        "a key that the pod has keeps its value",
+        "keeps the pod's value of a key",
         { nodeSelector: { disk: "ssd", zone: "a" } },
         { nodeSelector: { zone: "b" } },
         { nodeSelector: { disk: "ssd", zone: "b" } },
       ],
       [
-        "a key that no required term allows",
+        "skips a key that no required term allows",
         { nodeSelector: { zone: "a" } },
         requiring(term("zone=b")),
         requiring(term("zone=b")),
@@ -84,7 +84,7 @@ export const CRITERION_CASES: Readonly<Record<string, CriterionCases>> = {
     table: [
       ["a first term", requiring(term("zone=a")), {}, requiring(term("zone=a"))],
       [
-        "each with each",
+        "combines each term with each",
         requiring(term("x"), term("y")),
         requiring(term("a"), term("b")),
         requiring(term("a", "x"), term("a", "y"), term("b", "x"), term("b", "y")),

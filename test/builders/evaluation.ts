@@ -8,7 +8,7 @@ import type { Module } from "../../src/core/module/module.ts";
 import type { Change } from "../../src/core/view/view.ts";
 import { outside } from "./outside.ts";
 
-/** The modules with what they know. */
+/** The modules with their loaded state. */
 export function assemblyOf(
   modules: readonly Module[],
   changes: readonly Change[] = [],
@@ -23,7 +23,7 @@ export function assemblyOf(
   return assembly;
 }
 
-/** A call of all hooks of an assembly; `change` says what is different. */
+/** A call of all hooks of an assembly; `change` overrides fields. */
 export function callOf(
   assembly: Assembly,
   request: AdmissionRequest,
@@ -32,7 +32,7 @@ export function callOf(
   return { assembly, phase: "mutate", hooks: assembly.hooks, request, now: 1_700_000_000_000, ...change };
 }
 
-/** Asks all hooks of these modules about a request. */
+/** Calls all hooks of these modules with a request. */
 export function ask(
   modules: readonly Module[],
   request: AdmissionRequest,
@@ -42,8 +42,8 @@ export function ask(
   return evaluate(callOf(assemblyOf(modules), request, change), world);
 }
 
-/** The evaluation of a call that must not need to wait. */
+/** The evaluation of a call that must finish without waiting. */
 export function atOnce(evaluation: Evaluation | Promise<Evaluation>): Evaluation {
-  if (evaluation instanceof Promise) throw new Error("this should have been decided without waiting");
+  if (evaluation instanceof Promise) throw new Error("the evaluation should have finished without waiting");
   return evaluation;
 }

@@ -33,7 +33,7 @@ export function worker(name: string, labels: JsonObject = {}): JsonObject {
   return node(name, all, { metadata: { creationTimestamp: "2026-01-01T00:00:00Z" } });
 }
 
-/** As in the list of attacks: three control-plane nodes, some workers. */
+/** The cluster of the attack list: three control-plane nodes, some workers. */
 export const NODES: readonly JsonObject[] = [
   controlPlaneNode("cp-0"),
   controlPlaneNode("cp-1"),
@@ -64,7 +64,7 @@ export const DAEMON_SET_CONTROLLER = user(
 export interface Cluster {
   readonly groups?: readonly JsonObject[];
   readonly nodes?: readonly JsonObject[];
-  /** As the API server has them, where the cache is behind. @default as cached */
+  /** The objects that the API server has, where the cache is behind. @default as cached */
   readonly live?: readonly JsonObject[];
   readonly pods?: readonly JsonObject[];
   readonly objects?: readonly JsonObject[];
@@ -92,7 +92,7 @@ export function guardAssembly({
   return assembly;
 }
 
-/** What became of a request in both phases. */
+/** The result of a request in both phases. */
 export interface Asked {
   readonly allowed: boolean;
   readonly code: number | undefined;
@@ -107,7 +107,7 @@ export interface Asked {
   readonly needs: readonly Need[];
 }
 
-/** Asks both phases about a request, as an API server does. */
+/** Calls both phases with a request, as an API server does. */
 export async function askGuard(request: AdmissionRequest, cluster: Cluster = {}): Promise<Asked> {
   const assembly = guardAssembly(cluster);
   const { live = cluster.nodes ?? NODES, pods = [], now = NOW } = cluster;

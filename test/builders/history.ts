@@ -10,22 +10,25 @@ import { assemblyOf, callOf } from "./evaluation.ts";
 import { again } from "./json.ts";
 import { outside } from "./outside.ts";
 
-/** One thing that happens in a cluster: an object changes, or an admission request arrives. */
+/** One event in a cluster: an object changes, or an admission request arrives. */
 export type Step = { readonly change: Change } | { readonly request: AdmissionRequest };
 
 export interface HistoryOptions {
   /** Stored workloads, by resource. */
   readonly workloads?: Readonly<Record<string, readonly JsonObject[]>>;
-  /** Called with the state before each use: what it returns is used in its place. @default the same */
+  /** Called with the state before each use; its return value replaces the state. @default the same state */
   readonly refresh?: (state: unknown) => unknown;
-  /** Whether each request is evaluated by an assembly of its own, made from all objects. */
+  /** Whether each request is evaluated by a new assembly, built from all objects. */
   readonly assembleAnew?: boolean;
 }
 
-/** More than any history of a test takes; a queue that grows for ever fails. */
+/** More steps than any history of a test takes; a queue that never drains fails. */
 const MOST_ITEMS = 10_000;
 
-/** One cluster with its own assembly and reconciler state, on a module that others may use at the same time. Records all results. */
+/**
+ * One cluster with its own assembly and reconciler state. Other clusters may use the same module at the same time.
+ * Records all results.
+ */
 export class History {
   readonly results: Json[] = [];
   readonly #module: Module;
@@ -45,7 +48,7 @@ export class History {
     this.#reconcileAll([...(module.reconciler?.initialKeys?.(this.#state, this.#context()) ?? [])]);
   }
 
-  /** Lets some seconds pass, with the keys that are due in them, and then takes one step. */
+  /** Advances the clock by some seconds, runs the keys that become due, and then takes one step. */
   async step(step: Step): Promise<void> {
     this.#pass(7_000);
     if ("request" in step) {
@@ -89,7 +92,7 @@ export class History {
     const queue = new Map(first.map((key) => [keyIdentity(key), key]));
     let items = 0;
     for (const [id, key] of queue) {
-      if (++items > MOST_ITEMS) throw new Error("the queue does not end");
+      if (++items > MOST_ITEMS) throw new Error("the queue does not drain");
       queue.delete(id);
       this.#delayed.delete(id);
       for (const next of this.#reconcile(key)) queue.set(keyIdentity(next), next);

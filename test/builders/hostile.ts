@@ -12,7 +12,7 @@ export const HOSTILE_VALUES: readonly Json[] = [
   [[[]]],
 ];
 
-/** The object once for each of its values, with another in its place. */
+/** Copies of the object, each with one of its values replaced. */
 export function* replaced(value: Json, by: Json): Generator<Json> {
   yield by;
   if (typeof value !== "object" || value === null) return;

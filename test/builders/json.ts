@@ -2,7 +2,7 @@ import fc from "fast-check";
 import type { Json, JsonObject } from "../../src/core/json.ts";
 import { setOwn } from "../../src/core/json.ts";
 
-/** Keys that trip careless code, between ordinary ones. */
+/** Keys that trip careless code, among ordinary ones. */
 export const HOSTILE_KEYS = [
   "__proto__",
   "constructor",
@@ -53,7 +53,7 @@ function level(keys: fc.Arbitrary<string>, depth: number): fc.Arbitrary<Json> {
   return fc.oneof(leaf, fc.array(inner, { maxLength: 3 }), objectOf(keys, inner));
 }
 
-/** As the wire would give it again: shares nothing with the value. */
+/** A copy as parsed from the wire: shares nothing with the value. */
 export function again<Value extends Json>(value: Value): Value {
   return JSON.parse(JSON.stringify(value));
 }

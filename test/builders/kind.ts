@@ -1,6 +1,6 @@
 import type { Kind } from "../../src/core/policy/kind.ts";
 
-/** A kind of the whole cluster of which nothing is used; `change` says what is different. */
+/** A cluster-scoped kind with no fields used; `change` overrides fields. */
 export function kindOf(group: string, kind: string, change: Partial<Kind> = {}): Kind {
   const singular = kind.toLowerCase();
   return {

@@ -19,7 +19,7 @@ import { again } from "./json.ts";
 import { pod } from "./pod.ts";
 import { type Fields, wants } from "./wants.ts";
 
-/** What a policy wants of an object; by default it skips conflicts. */
+/** The placement request of a policy; by default it skips conflicts. */
 export function placementRequest(
   fields: Fields,
   change: Partial<PlacementRequest> & { readonly name?: string } = {},
@@ -38,21 +38,21 @@ export function placementRequest(
 export interface Merging {
   readonly old?: JsonObject;
   readonly limits?: Limits;
-  /** A template's. @default that of a pod */
+  /** The workload kind whose template is placed. @default a pod */
   readonly spec?: Path;
-  /** What may be done for the object. @default as much as for any */
+  /** The limits for the object. @default the same as for any object */
   readonly budget?: WorkBudget;
 }
 
 export interface Merged {
-  /** With its provenance. */
+  /** Includes its provenance. */
   readonly object: JsonObject;
   readonly spec: JsonObject;
   readonly findings: readonly Finding[];
   readonly patch: readonly PatchOperation[];
 }
 
-/** An object after requests were merged into it, as the engine would do it. */
+/** An object after requests were merged into it, as the engine does it. */
 export function merged(
   object: JsonObject,
   requests: readonly PlacementRequest[],
@@ -81,24 +81,24 @@ function written(draft: Draft, spec: Path, reported: readonly Finding[]): Merged
 
 export interface Carrying {
   readonly limits?: Limits;
-  /** A template's. @default that of a pod */
+  /** The workload kind whose template is placed. @default a pod */
   readonly spec?: Path;
-  /** @default all injections stay */
+  /** @default all injections are kept */
   readonly stalePart?: StalePart;
-  /** What policies want now. */
+  /** The current placement requests of policies. */
   readonly wanting?: readonly PlacementRequest[];
 }
 
 const NO_VIEW = { get: () => undefined } as unknown as View;
 const TEMPLATE = BUILT_IN_WORKLOADS.find(({ kind }) => kind === "Deployment");
 
-/** An object after an UPDATE that carried the injections of the stored one over, took stale ones out and merged requests. */
+/** An object after an UPDATE that restored the injections of the stored object, removed stale ones and merged requests. */
 export function carried(
   object: JsonObject,
   stored: JsonObject,
   { limits = NO_LIMITS, spec = ["spec"], stalePart, wanting = [] }: Carrying = {},
 ): Merged {
-  if (TEMPLATE === undefined) throw new Error("Deployments are a known kind");
+  if (TEMPLATE === undefined) throw new Error("Deployment is a known kind");
   const old = again(stored);
   const draft = new Draft(again(object), old);
   draft.author = "placement";
@@ -128,7 +128,7 @@ const label = (key: string, operator: string, ...values: string[]): JsonObject =
   ...(values.length === 0 ? {} : { values }),
 });
 
-/** A requirement in short: `zone=a|b`, `zone!=a`, `zone`, `!zone`, `cores>4`, and `@node-1` for the name of a node. */
+/** A requirement in short form: `zone=a|b`, `zone!=a`, `zone`, `!zone`, `cores>4`, and `@node-1` for a node's name. */
 function requirement(text: string): JsonObject {
   const [, not = "", key = "", sign = "", value = ""] = /^([!@]?)([^!=<>]*)(!=|=|<|>)?(.*)$/.exec(text) ?? [];
   if (not === "@") return label("metadata.name", "In", key);
@@ -138,7 +138,7 @@ function requirement(text: string): JsonObject {
   return label(key, sign === "=" ? "In" : "NotIn", ...value.split("|"));
 }
 
-/** A term of such requirements. */
+/** A term of requirements in short form. */
 export function term(...texts: readonly string[]): JsonObject {
   const fields = texts.filter((text) => text.startsWith("@"));
   const labels = texts.filter((text) => !text.startsWith("@"));

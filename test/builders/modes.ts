@@ -1,4 +1,4 @@
-// Every setting on which hooks of modules, or their verdicts, depend; and all modules in such a mode.
+// Every setting on which a module's hooks, or their verdicts, depend; and all modules in such a mode.
 import { Assembly } from "../../src/core/evaluate/assembly.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import { parseVersion } from "../../src/core/kubernetes/versions.ts";
@@ -33,7 +33,7 @@ const os = (settings: JsonObject): Mode => ({ settings: { "pod-os": settings } }
 const LIMITS = { limits: [{ maxProjects: 2 }], namespaces: {} };
 
 export const MODES: Readonly<Record<string, Mode>> = {
-  "nothing is configured": {},
+  "nothing configured": {},
   "gates off": { gates: false },
   "placement injects": place({}),
   "onConflict: Refuse": place({ onConflict: "Refuse" }),
@@ -63,7 +63,7 @@ export function assemblyIn(
   if (version !== undefined) assembly.observeServerVersion({ effective: version, binary: version });
   assembly.apply([
     came(namespace("shop")),
-    // Closed hooks of node-guard are about nodes that are there.
+    // Fail-closed hooks of node-guard need existing nodes.
     ...NODES.map(came),
     ...(placement === undefined ? [] : [came(clusterPolicy("pool", placement))]),
     ...(limits === undefined ? [] : [limitsCame(limits)]),

@@ -7,7 +7,7 @@ export interface ModuleParts extends Pick<Evaluator, "mutate" | "validate"> {
   readonly hook?: Partial<Hook>;
 }
 
-/** A module without policies that is asked about every request in the phases that it has a function for. */
+/** A module without policies whose hooks match every request in the phases that it has a function for. */
 export function moduleThat(name: string, { mutate, validate, failure = "open", hook }: ModuleParts): Module {
   const common = {
     module: name,
@@ -19,7 +19,7 @@ export function moduleThat(name: string, { mutate, validate, failure = "open", h
       {
         groups: ["*"],
         versions: ["*"],
-        // Of a closed hook that reaches everything only an open part would be left.
+        // A fail-closed hook that reaches everything would be reduced to its fail-open part.
         resources: failure === "open" ? ["*"] : ["pods"],
         operations: ["CREATE", "UPDATE", "DELETE", "CONNECT"] as const,
       },
@@ -41,7 +41,7 @@ export function moduleThat(name: string, { mutate, validate, failure = "open", h
   };
 }
 
-/** A finding of some policy; `change` says what is different. */
+/** A finding of some policy; `change` overrides fields. */
 export function finding(change: Partial<Finding> = {}): Finding {
   return { rule: "rule", outcome: "applied", message: "done", ...change };
 }

@@ -19,7 +19,7 @@ interface MutatedNode {
   readonly findings: readonly string[];
 }
 
-/** A new node as the API server has it after the patch of mutate-node. */
+/** A new node as stored by the API server after the patch of mutate-node. */
 export function mutated(
   policies: readonly JsonObject[],
   one: JsonObject,

@@ -25,14 +25,14 @@ export const stored = (object: JsonObject, version = "7"): JsonObject => ({
 
 const states = new WeakMap<Assembly, NodeLabelsState>();
 
-/** What the shell holds for the reconciler, one for each assembly of a test. */
+/** The reconciler state that the shell holds; one per assembly of a test. */
 export function stateOf(assembly: Assembly): NodeLabelsState {
   const state = states.get(assembly) ?? reconciler.initialState();
   states.set(assembly, state);
   return state;
 }
 
-/** The keys that a change affects, in an assembly that applies it. */
+/** The keys that a change affects, in an assembly that applies the change. */
 export function keysOf(assembly: Assembly, change: Change): NodeLabelsKey[] {
   const [real] = assembly.apply([change]);
   const context = { view: assembly.view, assembly };
@@ -51,7 +51,7 @@ export interface Reconciling {
   readonly failing?: readonly string[];
 }
 
-/** The result of a key, with these objects in the API server, and how many facts it took. */
+/** The result of a key, given these objects in the API server, and how many facts it took. */
 export function reconciled(
   assembly: Assembly,
   key: NodeLabelsKey,

@@ -16,7 +16,7 @@ import { again } from "./json.ts";
 
 const API_VERSION = "node-labels.openshift.io/v1beta1";
 
-/** A Labels object in the namespace `default`; `metadata` says what is different. */
+/** A Labels object in the namespace `default`; `metadata` overrides fields. */
 export function rule(name: string, spec: JsonObject, metadata: JsonObject = {}): JsonObject {
   return {
     apiVersion: API_VERSION,
@@ -47,7 +47,7 @@ const RESOURCES: Readonly<Record<string, string>> = {
   MutatingWebhookConfiguration: "mutatingwebhookconfigurations.admissionregistration.k8s.io",
 };
 
-/** That this object came, or changed into this. */
+/** A change event: this object was created or updated. */
 export function arrived(object: JsonObject): Change {
   return {
     resource: RESOURCES[stringAt(object, "kind") ?? ""] ?? "",
@@ -61,7 +61,7 @@ export function left(object: JsonObject): Change {
   return { ...arrived(object), object: undefined };
 }
 
-/** The module with what it knows; `settings` is what the installation tells it. */
+/** The module with its loaded state; `settings` is the installation's configuration of it. */
 export function nodeLabelsWith(objects: readonly JsonObject[], settings?: JsonObject): Assembly {
   const installation =
     settings === undefined
@@ -80,7 +80,8 @@ export function indexWith(objects: readonly JsonObject[], settings?: JsonObject)
 const EVERY: TaintLedger = { includes: () => true };
 
 /**
- * The patch that the controller would write to a node. Without `now` there is no grace period; with `null` the ledger could not be read.
+ * The patch that the controller would write to a node. Without `now` there is no grace period; `null` means that the
+ * ledger could not be read.
  */
 export function patchFor(
   one: JsonObject,
@@ -98,7 +99,7 @@ export function patchFor(
 
 interface PatchTime {
   readonly now?: number;
-  /** When ownerships were first seen. @default now */
+  /** When each ownership was first seen. @default now */
   readonly firstSeen?: number;
   readonly ledger?: TaintLedger | null;
 }

@@ -3,12 +3,12 @@ import type { CommitResult, Host } from "../../src/core/evaluate/evaluate.ts";
 import { type Fact, type Need, needKey } from "../../src/core/evaluate/need.ts";
 
 export interface RecordedHost extends Host {
-  /** What was asked for, one list for each fetch. */
+  /** The requested needs, one list per fetch. */
   readonly fetches: (readonly Need[])[];
   readonly commits: Commit[];
 }
 
-/** An outside that answers from functions and remembers what it was asked. */
+/** A fake outside that answers from functions and records the needs. */
 export function outside({
   fact = () => ({ absent: "NotFound" }),
   commit = () => "done",
@@ -35,7 +35,7 @@ export function outside({
   };
 }
 
-/** An outside with just these objects, by resource and name. */
+/** A fake outside with only these objects, by resource and name. */
 export function outsideWith(facts: readonly (readonly [Need, Fact])[]): RecordedHost {
   const known = new Map(facts.map(([need, fact]) => [needKey(need), fact]));
   return outside({ fact: (need) => known.get(needKey(need)) ?? { absent: "NotFound" } });

@@ -14,9 +14,9 @@ import { requestFor } from "./request.ts";
 export interface Placed {
   readonly evaluation: Evaluation;
   readonly answer: AdmissionResponse;
-  /** The object as it leaves. */
+  /** The object after admission. */
   readonly object: JsonObject;
-  /** Its nodeSelector: a pod's own, else the template's. */
+  /** Its nodeSelector: the pod's own, else the template's. */
   readonly nodeSelector: Json | undefined;
 }
 
@@ -30,10 +30,10 @@ function placedFrom(evaluation: Evaluation): Placed {
   return { evaluation, answer: responseOf(evaluation), object, nodeSelector: at(spec, "nodeSelector") };
 }
 
-/** The namespace that the objects of the other builders are in. */
+/** The namespace of the objects that the other builders make. */
 export const SHOP = namespace("shop", { team: "red" });
 
-/** What placement makes of an object (or a request) with these policies and namespaces, without waiting for anything. */
+/** The result of placement for an object (or a request) with these policies and namespaces. Must not wait for facts. */
 export function placed(
   known: readonly JsonObject[],
   asked: JsonObject | AdmissionRequest,
@@ -43,7 +43,7 @@ export function placed(
   return placedFrom(atOnce(evaluate(call, outside())));
 }
 
-/** The same where something may be asked of the outside. */
+/** The same, when facts may be fetched. */
 export async function placedWith(
   world: RecordedHost,
   known: readonly JsonObject[],

@@ -14,7 +14,7 @@ const RESOURCES: Readonly<Record<string, string>> = {
   RuntimeClass: "runtimeclasses.node.k8s.io",
 };
 
-/** A node with its label and what its kubelet reports. */
+/** A node with its OS label and the OS that its kubelet reports. */
 export function osNode(
   name: string,
   { label, reports, kubelet = "v1.37.1" }: { label?: string; reports?: string; kubelet?: string },
@@ -34,7 +34,7 @@ export function osNode(
   };
 }
 
-/** The module with what it knows, and the settings of `os`. */
+/** The module with its loaded state and the settings of `os`. */
 export function podOSWith(objects: readonly JsonObject[], os: JsonObject = {}): Assembly {
   const changes = objects.map((object) => ({
     resource: RESOURCES[stringAt(object, "kind") ?? ""] ?? "",
@@ -45,7 +45,7 @@ export function podOSWith(objects: readonly JsonObject[], os: JsonObject = {}): 
   return assemblyOf([podOS], changes, { ...DEFAULT_INSTALLATION, settings: { "pod-os": { os } } });
 }
 
-/** Asks all hooks of one phase. */
+/** Calls all hooks of one phase. */
 export function asksPodOS(
   assembly: Assembly,
   request: AdmissionRequest,

@@ -1,5 +1,5 @@
-// Pods that pass and pods that fail, made from what each check of Pod Security declares: a minimal pod that passes, with
-// one declared value put into one declared field.
+// Pods that pass and pods that fail, derived from the declared values of each Pod Security check: a minimal pod that
+// passes, with one declared value set in one declared field.
 import { copyOf, isObject, type Json, type JsonObject, setOwn } from "../../src/core/json.ts";
 import type { Path } from "../../src/core/path.ts";
 import type { Check, RestrictedField, Variant } from "../../src/modules/pod-os/security/check.ts";
@@ -20,7 +20,7 @@ export interface PodFixture {
   readonly system: System;
   /** For a field of containers: the list of the container that has the value. */
   readonly list: List | undefined;
-  /** What the value is declared as; a skipped check passes either. */
+  /** Whether the value is declared as allowed or forbidden; a skipped check passes either. */
   readonly declared: "allowed" | "forbidden";
   readonly expected: "pass" | "fail";
   readonly metadata: JsonObject;
@@ -29,7 +29,7 @@ export interface PodFixture {
 
 type Mutable = Record<string, Json | undefined>;
 
-/** The least that a pod needs to pass a level at a version. */
+/** The minimum that a pod needs to pass a level at a version. */
 export function minimalPod(
   level: Check["level"],
   minor: number,
@@ -88,7 +88,7 @@ function isSkipped({ skips }: Variant, system: System): boolean {
   return (skips === "windows" && system === "windows") || (skips === "userNamespace" && system === "userns");
 }
 
-/** Of one check at one version. `lists` are those that the pods have. */
+/** The fixtures of one check at one version. `lists` are the container lists that the pods have. */
 export function fixturesOf(check: Check, minor: number, lists: readonly List[] = LISTS): PodFixture[] {
   const variant = check.variants.findLast(({ since }) => since <= minor);
   if (variant === undefined) return [];
@@ -117,7 +117,7 @@ export function fixturesOf(check: Check, minor: number, lists: readonly List[] =
 
 export const MINORS: readonly number[] = Array.from({ length: NEWEST_MINOR + 1 }, (_, minor) => minor);
 
-/** Versions at which some check changes. */
+/** Versions at which any check changes. */
 export const BREAKPOINTS: readonly number[] = [
   ...new Set(CHECKS.flatMap(({ variants }) => variants.map(({ since }) => since))),
 ].sort((a, b) => a - b);

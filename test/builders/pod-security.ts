@@ -18,7 +18,7 @@ import { namespace } from "./policy.ts";
 
 export const NOW = Date.parse("2026-11-16T12:00:00Z");
 
-/** A kind of a configuration. */
+/** A kind listed in a configuration. */
 export const ROLLOUT: WorkloadKind = {
   group: "argoproj.io",
   version: "v1alpha1",
@@ -33,11 +33,11 @@ interface Given {
   readonly labels?: Readonly<Record<string, string>>;
   readonly exceptions?: readonly JsonObject[];
   readonly gate?: boolean;
-  /** Of the API server. @default none */
+  /** The version of the API server. @default unknown */
   readonly server?: string;
 }
 
-/** The module as an installation has it. */
+/** The module as installed. */
 export function podSecurityWith({ settings = {}, labels = {}, exceptions = [], ...given }: Given): Assembly {
   const gates = new Gates(podOS.gates ?? [], new Map([["IdentifyPodOS", given.gate ?? true]]));
   const installation = {
@@ -66,7 +66,7 @@ export function labelled(name: string, labels: Readonly<Record<string, string>>)
   return namespace(name, Object.fromEntries(full));
 }
 
-/** What a request comes to: response, steps of upstream's counters, events. */
+/** The result of a request: response, increments of upstream's counters, events. */
 export async function asked(
   assembly: Assembly,
   request: AdmissionRequest,

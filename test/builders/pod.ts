@@ -75,7 +75,7 @@ export function workload(
 
 export const deployment = (parts?: WorkloadParts): JsonObject => workload("apps/v1", "Deployment", parts);
 
-/** Whether the scheduler would take the node, by the pod's nodeSelector and required node affinity. */
+/** Whether the scheduler would accept the node, by the pod's nodeSelector and required node affinity. */
 export function matchesPodPlacement(podSpec: Json | undefined, node: NodeLike): boolean {
   return matchesPlacement(compilePodPlacement(podSpec), node);
 }

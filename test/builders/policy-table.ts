@@ -25,10 +25,10 @@ const away = (term: Json) => ({ ...ALL, affinity: { podAntiAffinity: { [PREFERRE
 const bearing = (...tolerations: Json[]) => ({ ...ALL, tolerations });
 const spreading = (...topologySpreadConstraints: Json[]) => ({ ...ALL, topologySpreadConstraints });
 
-/** Who refuses a policy first: the API server by the CRD alone, or usher's webhook. */
+/** Which check rejects a policy first: the API server's CRD validation, or usher's webhook. */
 type Refuser = "crd" | "webhook";
 
-/** Specs that must not come in, and the field that is to be named. */
+/** Specs that must be rejected, with the field that the error must name. */
 export const BAD_SPECS: readonly (readonly [what: string, spec: JsonObject, field: string, by: Refuser])[] = [
   // Selectors.
   [
@@ -91,7 +91,7 @@ export const BAD_SPECS: readonly (readonly [what: string, spec: JsonObject, fiel
     "spec.podSelector.matchExpressions[0].operator",
     "crd",
   ],
-  ["a selector that is a text", { ...ALL, podSelector: "app=etcd" }, "spec.podSelector", "crd"],
+  ["a selector that is a string", { ...ALL, podSelector: "app=etcd" }, "spec.podSelector", "crd"],
   // nodeSelector and names.
   ["a bad nodeSelector key", { ...ALL, nodeSelector: { "-x": "y" } }, "spec.nodeSelector.-x", "crd"],
   [
@@ -101,26 +101,21 @@ export const BAD_SPECS: readonly (readonly [what: string, spec: JsonObject, fiel
     "crd",
   ],
   ["a bad nodeSelector value", { ...ALL, nodeSelector: { x: "-y" } }, "spec.nodeSelector.x", "crd"],
-  ["a nodeSelector value that is no text", { ...ALL, nodeSelector: { x: 1 } }, "spec.nodeSelector.x", "crd"],
+  [
+    "a nodeSelector value that is not a string",
+    { ...ALL, nodeSelector: { x: 1 } },
+    "spec.nodeSelector.x",
+    "crd",
+  ],
   ["a nodeSelector that is a list", { ...ALL, nodeSelector: ["x"] }, "spec.nodeSelector", "crd"],
-  ["a nodeName that no node has", { ...ALL, nodeName: "Node_1" }, "spec.nodeName", "crd"],
-  ["a schedulerName that is no text", { ...ALL, schedulerName: 1 }, "spec.schedulerName", "crd"],
-  [
-    "a priorityClassName that is no name",
-    { ...ALL, priorityClassName: "High!" },
-    "spec.priorityClassName",
-    "crd",
-  ],
-  [
-    "a runtimeClassName that is no name",
-    { ...ALL, runtimeClassName: "a..b" },
-    "spec.runtimeClassName",
-    "crd",
-  ],
+  ["a nodeName that can't be a node's name", { ...ALL, nodeName: "Node_1" }, "spec.nodeName", "crd"],
+  ["a schedulerName that is not a string", { ...ALL, schedulerName: 1 }, "spec.schedulerName", "crd"],
+  ["an invalid priorityClassName", { ...ALL, priorityClassName: "High!" }, "spec.priorityClassName", "crd"],
+  ["an invalid runtimeClassName", { ...ALL, runtimeClassName: "a..b" }, "spec.runtimeClassName", "crd"],
   // Required node affinity.
   ["no terms", terms(), `${NODE}.${REQUIRED}.nodeSelectorTerms`, "crd"],
   [
-    "required affinity without its terms",
+    "required affinity without terms",
     { ...ALL, affinity: { nodeAffinity: { [REQUIRED]: {} } } },
     `${NODE}.${REQUIRED}.nodeSelectorTerms`,
     "crd",
@@ -186,7 +181,7 @@ export const BAD_SPECS: readonly (readonly [what: string, spec: JsonObject, fiel
     "webhook",
   ],
   [
-    "a field that nodes have not",
+    "a field that nodes do not have",
     onField({ key: "metadata.uid", operator: "In", values: ["a"] }),
     `${TERM}.matchFields[0].key`,
     "crd",
@@ -204,12 +199,12 @@ export const BAD_SPECS: readonly (readonly [what: string, spec: JsonObject, fiel
     "crd",
   ],
   [
-    "a field with what is no name",
+    "a field with an invalid name",
     onField({ key: "metadata.name", operator: "In", values: ["A"] }),
     `${TERM}.matchFields[0].values[0]`,
     "crd",
   ],
-  ["terms that no node can meet", impossible(), `${NODE}.${REQUIRED}.nodeSelectorTerms`, "webhook"],
+  ["terms that no node can match", impossible(), `${NODE}.${REQUIRED}.nodeSelectorTerms`, "webhook"],
   [
     "a nodeSelector that no term allows",
     { ...onLabel({ key: "zone", operator: "In", values: ["a"] }), nodeSelector: { zone: "b" } },
@@ -220,7 +215,7 @@ export const BAD_SPECS: readonly (readonly [what: string, spec: JsonObject, fiel
   ["weight 0", preferring({ weight: 0, preference: {} }), `${NODE}.${PREFERRED}[0].weight`, "crd"],
   ["weight 101", preferring({ weight: 101, preference: {} }), `${NODE}.${PREFERRED}[0].weight`, "crd"],
   ["a preference without a weight", preferring({ preference: {} }), `${NODE}.${PREFERRED}[0].weight`, "crd"],
-  ["a preference of nothing", preferring({ weight: 1 }), `${NODE}.${PREFERRED}[0].preference`, "crd"],
+  ["an empty preference", preferring({ weight: 1 }), `${NODE}.${PREFERRED}[0].preference`, "crd"],
   [
     "a bad requirement in a preference",
     preferring({ weight: 1, preference: { matchExpressions: [{ key: "a", operator: "In" }] } }),
@@ -228,7 +223,7 @@ export const BAD_SPECS: readonly (readonly [what: string, spec: JsonObject, fiel
     "crd",
   ],
   [
-    "a pod preference that weighs too much",
+    "a pod preference whose weight is too high",
     away({ weight: 1000, podAffinityTerm: { topologyKey: "zone" } }),
     `${ANTI}.weight`,
     "crd",
@@ -265,7 +260,7 @@ export const BAD_SPECS: readonly (readonly [what: string, spec: JsonObject, fiel
     "crd",
   ],
   [
-    "a namespace that can't be",
+    "an invalid namespace",
     near({ topologyKey: "zone", namespaces: ["shop", "Shop"] }),
     `${POD}.namespaces[1]`,
     "crd",
@@ -283,7 +278,7 @@ export const BAD_SPECS: readonly (readonly [what: string, spec: JsonObject, fiel
     "crd",
   ],
   [
-    "a key that is to match and to differ",
+    "a key in both matchLabelKeys and mismatchLabelKeys",
     near({ topologyKey: "zone", labelSelector: {}, matchLabelKeys: ["app"], mismatchLabelKeys: ["app"] }),
     `${POD}.mismatchLabelKeys[0]`,
     "webhook",
@@ -295,11 +290,11 @@ export const BAD_SPECS: readonly (readonly [what: string, spec: JsonObject, fiel
     "webhook",
   ],
   // Tolerations.
-  ["a bad key of a taint", bearing({ key: "a b", operator: "Exists" }), "spec.tolerations[0].key", "crd"],
+  ["a bad taint key", bearing({ key: "a b", operator: "Exists" }), "spec.tolerations[0].key", "crd"],
   ["no key and Equal", bearing({ operator: "Equal", value: "x" }), "spec.tolerations[0].operator", "crd"],
   ["no key and no operator", bearing({ effect: "NoSchedule" }), "spec.tolerations[0].operator", "crd"],
   [
-    "seconds with another effect",
+    "seconds with an effect other than NoExecute",
     bearing({ key: "a", operator: "Exists", effect: "NoSchedule", tolerationSeconds: 1 }),
     "spec.tolerations[0].effect",
     "crd",
@@ -311,20 +306,25 @@ export const BAD_SPECS: readonly (readonly [what: string, spec: JsonObject, fiel
     "spec.tolerations[0].value",
     "crd",
   ],
-  ["an operator that is none", bearing({ key: "a", operator: "In" }), "spec.tolerations[0].operator", "crd"],
+  ["an unknown operator", bearing({ key: "a", operator: "In" }), "spec.tolerations[0].operator", "crd"],
   [
-    "an effect that is none",
+    "an unknown effect",
     bearing({ key: "a", operator: "Exists", effect: "NoEntry" }),
     "spec.tolerations[0].effect",
     "crd",
   ],
   ["Gt with a word", bearing({ key: "a", operator: "Gt", value: "x" }), "spec.tolerations[0].value", "crd"],
-  ["Lt with a plus", bearing({ key: "a", operator: "Lt", value: "+1" }), "spec.tolerations[0].value", "crd"],
-  ["tolerations that are no list", { ...ALL, tolerations: {} }, "spec.tolerations", "crd"],
+  [
+    "Lt with a plus sign",
+    bearing({ key: "a", operator: "Lt", value: "+1" }),
+    "spec.tolerations[0].value",
+    "crd",
+  ],
+  ["tolerations that are not a list", { ...ALL, tolerations: {} }, "spec.tolerations", "crd"],
   // Spread, gates.
   ["a skew of 0", spreading({ ...SPREAD, maxSkew: 0 }), "spec.topologySpreadConstraints[0].maxSkew", "crd"],
   [
-    "a spread over no place",
+    "a spread without a topologyKey",
     spreading({ ...SPREAD, topologyKey: "a b" }),
     "spec.topologySpreadConstraints[0].topologyKey",
     "crd",
@@ -336,7 +336,7 @@ export const BAD_SPECS: readonly (readonly [what: string, spec: JsonObject, fiel
     "crd",
   ],
   [
-    "minDomains of a preference",
+    "minDomains with ScheduleAnyway",
     spreading({ ...SPREAD, whenUnsatisfiable: "ScheduleAnyway", minDomains: 2 }),
     "spec.topologySpreadConstraints[0].minDomains",
     "crd",
@@ -348,13 +348,13 @@ export const BAD_SPECS: readonly (readonly [what: string, spec: JsonObject, fiel
     "crd",
   ],
   [
-    "keys of a spread without a selector",
+    "matchLabelKeys of a spread without a selector",
     spreading({ maxSkew: 1, topologyKey: "zone", whenUnsatisfiable: "DoNotSchedule", matchLabelKeys: ["a"] }),
     "spec.topologySpreadConstraints[0].matchLabelKeys",
     "crd",
   ],
   [
-    "one place twice",
+    "a duplicate topologyKey",
     spreading(SPREAD, { ...SPREAD, maxSkew: 2 }),
     "spec.topologySpreadConstraints[1]",
     "crd",
@@ -367,19 +367,19 @@ export const BAD_SPECS: readonly (readonly [what: string, spec: JsonObject, fiel
     "crd",
   ],
   [
-    "one gate twice",
+    "a duplicate gate",
     { ...ALL, schedulingGates: [{ name: "a" }, { name: "a" }] },
     "spec.schedulingGates[1]",
     "crd",
   ],
   [
-    "a node and a gate",
+    "both a nodeName and a gate",
     { ...ALL, nodeName: "n1", schedulingGates: [{ name: "a" }] },
     "spec.schedulingGates",
     "crd",
   ],
-  // The manner.
-  ["a priority that is a text", { ...ALL, priority: "high" }, "spec.priority", "crd"],
+  // Priority.
+  ["a priority that is a string", { ...ALL, priority: "high" }, "spec.priority", "crd"],
   ["a priority out of bounds", { ...ALL, priority: 2_000_000_000 }, "spec.priority", "crd"],
   ["another failurePolicy", { ...ALL, failurePolicy: "fail" }, "spec.failurePolicy", "crd"],
   ["another targets", { ...ALL, targets: "Deployments" }, "spec.targets", "crd"],
@@ -405,14 +405,14 @@ function impossible(): JsonObject {
   );
 }
 
-/** Specs that must come in without a word. */
+/** Specs that must be accepted without warnings. */
 export const GOOD_SPECS: readonly (readonly [what: string, spec: JsonObject])[] = [
   ["values", { ...ALL, nodeSelector: { "a.b/c": "", d: "e" }, priority: -5, failurePolicy: "Fail" }],
   [
     "names",
     { ...ALL, schedulerName: "my-scheduler", priorityClassName: "system.high", runtimeClassName: "gvisor" },
   ],
-  ["a schedulerName that is no name of an object", { ...ALL, schedulerName: "MyScheduler (batch)" }],
+  ["a schedulerName that is not a valid object name", { ...ALL, schedulerName: "MyScheduler (batch)" }],
   [
     "four thousand nodes by name",
     {
@@ -455,7 +455,7 @@ export const GOOD_SPECS: readonly (readonly [what: string, spec: JsonObject])[] 
   ],
   ["a node alone", { ...ALL, nodeName: "node-1.example" }],
   [
-    "empty names, which are absent ones",
+    "empty names, which count as absent",
     { ...ALL, nodeName: "", schedulerName: "", nodeSelector: { a: "b" } },
   ],
   [
@@ -520,7 +520,7 @@ export const GOOD_SPECS: readonly (readonly [what: string, spec: JsonObject])[] 
   ],
   ["gates", { ...ALL, schedulingGates: [{ name: "example.com/ready" }, { name: "b" }] }],
   [
-    "nulls, which the API server takes for absent",
+    "nulls, which the API server treats as absent",
     { ...ALL, nodeSelector: { a: "b" }, priority: null, affinity: null, tolerations: null },
   ],
 ];

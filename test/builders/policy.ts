@@ -38,7 +38,7 @@ const RESOURCES: Readonly<Record<string, string>> = {
   PodSchedulingPolicy: "podschedulingpolicies",
 };
 
-/** That this object came, or changed into this. */
+/** A change event: this object was created or updated. */
 export function came(object: JsonObject): Change {
   const kind = stringAt(object, "kind") ?? "";
   const { group } = groupVersionOf(stringAt(object, "apiVersion"));

@@ -43,7 +43,7 @@ export function projectCame(object: JsonObject): Change {
   return { resource: "namespaces", namespace: "", name, object };
 }
 
-/** As many namespaces of a user, active and terminating. */
+/** This many namespaces of a user, active and terminating. */
 export function projects(requester: string, active: number, terminating = 0): Change[] {
   const some = (count: number, phase: string) =>
     Array.from({ length: count }, (_, i) =>
@@ -76,7 +76,7 @@ export function namespaceRequest(
 
 export interface Given {
   readonly changes?: readonly Change[];
-  /** Labels of users; `undefined`: the cluster does not serve them. @default every user exists, without labels */
+  /** Labels of users; `undefined`: the cluster does not serve Users. @default every user exists, without labels */
   readonly users?: Readonly<Record<string, JsonObject>> | undefined;
   readonly userFact?: (name: string) => Fact;
 }
@@ -89,7 +89,7 @@ export function versionOf(text: string): Pick<Installation, "kubernetesVersion">
   return { kubernetesVersion: { effective: version, binary: version } };
 }
 
-/** What one phase comes to. */
+/** The result of one phase. */
 export async function judged(
   spec: JsonObject | undefined,
   request: AdmissionRequest,

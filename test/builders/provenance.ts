@@ -19,7 +19,7 @@ export const ZONE: Path = ["spec", "nodeSelector", "zone"];
 export const DISK: Path = ["spec", "nodeSelector", "disk"];
 export const TOLERATIONS: Path = ["spec", "tolerations"];
 
-/** An object whose annotation is this text or value, with a nodeSelector and tolerations. */
+/** An object whose provenance annotation is this string or value, with a nodeSelector and tolerations. */
 export function object(note: Json | undefined, spec: JsonObject = {}, metadata: JsonObject = {}): JsonObject {
   const text = note === undefined || typeof note === "string" ? note : JSON.stringify(note);
   return {

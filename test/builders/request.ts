@@ -3,13 +3,13 @@ import type { JsonObject } from "../../src/core/json.ts";
 import { stringAt } from "../../src/core/json.ts";
 import { groupVersionOf } from "../../src/core/kubernetes/object.ts";
 
-/** The plurals that can't be had by adding an "s". */
+/** Plurals that are not formed by adding an "s". */
 const PLURALS: Readonly<Record<string, string>> = {
   ClusterPodSchedulingPolicy: "clusterpodschedulingpolicies",
   PodSchedulingPolicy: "podschedulingpolicies",
 };
 
-/** A request as the API server would send it for this object; `change` says what is different. */
+/** A request as the API server would send it for this object; `change` overrides fields. */
 export function requestFor(object: JsonObject, change: Partial<AdmissionRequest> = {}): AdmissionRequest {
   const { group, version } = groupVersionOf(stringAt(object, "apiVersion"));
   const kind = stringAt(object, "kind") ?? "";

@@ -4,7 +4,7 @@ import type { Module } from "../../src/core/module/module.ts";
 import { judgingRights } from "../../src/core/registration/module-rights.ts";
 import { grantedRights } from "../../src/core/registration/rights.ts";
 
-/** The verbs that a module's `access` brings in an installation, by resource. */
+/** The verbs that a module's `access` gets in an installation, by resource. */
 export function accessVerbs(
   module: Module,
   settings: Installation["settings"] = {},

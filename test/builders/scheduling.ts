@@ -7,7 +7,7 @@ import {
 } from "../../src/core/scheduling/scheduling.ts";
 import type { SchedulingWorld } from "../../src/core/scheduling/world.ts";
 
-/** A world in which everything is in the view, and empty. */
+/** A cluster state in which everything is in the view, and empty. */
 export const EMPTY_WORLD = {
   nodes: [],
   pods: [],
@@ -29,7 +29,7 @@ export interface NodeParts {
   readonly declaredFeatures?: readonly string[];
 }
 
-/** A node with room for pods. */
+/** A node with capacity for pods. */
 export function schedulingNode(name: string, parts: NodeParts = {}): JsonObject {
   return {
     metadata: { name, labels: { "kubernetes.io/hostname": name, ...parts.labels } },

@@ -22,7 +22,7 @@ const deployment = (spec: JsonObject, podSpec: JsonObject = {}): JsonObject => (
 export const PODS = "/api/v1/namespaces/default/pods";
 export const DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments";
 
-/** Fields that an API server refuses with `fieldValidation=Strict`: what is wrong, where it is created, the object, the problem. */
+/** Fields that an API server rejects with `fieldValidation=Strict`: description, resource, object, expected problem. */
 export const BAD_FIELDS: readonly (readonly [string, string, JsonObject, string])[] = [
   [
     "a typo in a container",
@@ -61,7 +61,7 @@ export const BAD_FIELDS: readonly (readonly [string, string, JsonObject, string]
     'sepc: unknown field, has no effect; did you mean "spec"?',
   ],
   [
-    "a field that the version does not have any more",
+    "a field that was removed from the version",
     PODS,
     pod({ workloadRef: {} }),
     "spec.workloadRef: unknown field, has no effect; Kubernetes had it until 1.35; this is 1.37",
@@ -122,7 +122,7 @@ export const BAD_FIELDS: readonly (readonly [string, string, JsonObject, string]
   ],
 ];
 
-/** What an API server takes. */
+/** Objects that an API server accepts. */
 export const GOOD_FIELDS: readonly (readonly [string, string, JsonObject])[] = [
   [
     "null for a field that is not set",

@@ -33,7 +33,7 @@ export const update = (
 ): Placed =>
   placed([SHOP, ...known], requestFor(now, { operation: "UPDATE", oldObject: again(old), ...change }));
 
-/** As it is stored, once made under these policies. */
+/** The object as stored when created under these policies. */
 export const stored = (known: readonly JsonObject[], made: JsonObject): JsonObject =>
   again(placed([SHOP, ...known], made).object);
 

@@ -2,7 +2,7 @@ import type { JsonObject } from "../../src/core/json.ts";
 import { CRITERIA } from "../../src/modules/placement/criteria/criteria.ts";
 import type { Criteria } from "../../src/modules/placement/criteria/criterion.ts";
 
-/** Criteria as a test writes them, by name. */
+/** Criteria in the form that tests write, by name. */
 export interface Fields {
   readonly nodeSelector?: readonly (readonly [key: string, value: string])[];
   readonly nodeName?: string | undefined;
@@ -20,7 +20,7 @@ export interface Fields {
   readonly schedulingGates?: readonly JsonObject[];
 }
 
-/** The same as a policy has them: in the order of application, without those that want nothing. */
+/** The same in the form of a policy: in order of application, without empty ones. */
 export function wants(fields: Fields): Criteria {
   return CRITERIA.flatMap((criterion) => {
     const value = fields[criterion.name as keyof Fields];
@@ -28,7 +28,7 @@ export function wants(fields: Fields): Criteria {
   });
 }
 
-/** By name again. */
+/** Back by name. */
 export function fieldsOf(criteria: Criteria): Fields {
   return Object.fromEntries(criteria.map(({ criterion, value }) => [criterion.name, value]));
 }

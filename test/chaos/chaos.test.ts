@@ -1,5 +1,5 @@
-// What a cluster does to usher over the years, in a few minutes: installed by each way, with every hook closed and clients that never
-// pause. `npm run test:long` runs it.
+// Disruptions that a cluster goes through over years, in a few minutes: installed in each way, with every hook
+// fail-closed and clients that never pause. `npm run test:long` runs it.
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, describe, expect, test } from "vitest";
 import { makeCertificate } from "../../src/admission/tls/certificate.ts";
@@ -32,7 +32,7 @@ describe.each(WAYS)("by $name", (way) => {
     return proxy.address;
   };
 
-  describeOwnCluster("an installation through the years", { flags: FLAGS, between }, (cluster) => {
+  describeOwnCluster("an installation under disruption", { flags: FLAGS, between }, (cluster) => {
     const usher = new Installation(cluster);
     const say = (what: string, { sent, failures }: Loaded) =>
       console.log(`${way.name}, ${what}: ${sent} requests, ${failures.length} failed`);
@@ -59,7 +59,7 @@ describe.each(WAYS)("by $name", (way) => {
         });
         await way.uninstall(cluster());
         await eventually("no webhooks", async () => !(await usher.isRegistered()), GONE_WITHIN_MS);
-        // All of what usher would have answered passes, and what it would have refused.
+        // Without usher every request passes, also those that usher would have refused.
         expect(await failuresNow(cluster())).toHaveLength(4);
         await eventually("no replicas", async () => (await usher.replicas()).length === 0, GONE_WITHIN_MS);
       },
@@ -96,15 +96,19 @@ describe.each(WAYS)("by $name", (way) => {
             "ca.crt": base64(ageing.ca),
           },
         });
-        const next = await eventually("the next one", () => data("next-tls.crt"));
-        await eventually("the ageing one trusted", async () => {
+        const next = await eventually("the next certificate", () => data("next-tls.crt"));
+        await eventually("the expiring certificate trusted", async () => {
           const hooks = await cluster().call("GET", CONFIGURATIONS[0] ?? "");
           const bundle = stringAt(hooks, "webhooks", 0, "clientConfig", "caBundle") ?? "";
           return Buffer.from(bundle, "base64").toString().includes(ageing.ca.trim());
         });
         await usher.inForce();
         await noneFails("rotation", async () => {
-          await eventually("the next one served", async () => (await data("tls.crt")) === next, LONG_MS);
+          await eventually(
+            "the next certificate served",
+            async () => (await data("tls.crt")) === next,
+            LONG_MS,
+          );
           await pause(2 * KILLED_WITHIN_MS);
         });
       },
@@ -112,7 +116,7 @@ describe.each(WAYS)("by $name", (way) => {
     );
 
     test.each(["the leader", "the other replica"])(
-      "after SIGKILL of %s no request fails for more than 5 s",
+      "no request fails for more than 5 s after SIGKILL of %s",
       async (which) => {
         const pods = await usher.leaderFirst();
         const pod = which === "the leader" ? pods[0] : pods[1];
@@ -133,7 +137,7 @@ describe.each(WAYS)("by $name", (way) => {
       LONG_MS,
     );
 
-    /** Nothing but the API server itself may fail while it is away, and nothing that is sent once it is back. */
+    /** Only requests to the API server itself may fail during the restart. Nothing sent after it is back may fail. */
     const restarted = async (what: string, restart: () => Promise<void>) => {
       const before = usher.restarts(await usher.replicas());
       let back = Number.POSITIVE_INFINITY;
@@ -149,7 +153,7 @@ describe.each(WAYS)("by $name", (way) => {
     };
 
     test(
-      "through a restart of the API server it serves on, and follows changes after it",
+      "serves through a restart of the API server, and follows changes after it",
       async () => {
         const server = cluster().component("kube-apiserver");
         await restarted("API server restarted", async () => {
@@ -163,14 +167,15 @@ describe.each(WAYS)("by $name", (way) => {
     );
 
     test(
-      "through a restart of etcd it serves on, and follows changes after it",
+      "serves through a restart of etcd, and follows changes after it",
       async () => {
         const etcd = cluster().component("etcd");
         await restarted("etcd restarted", async () => {
           await etcd.stop("at once");
           await pause(KILLED_WITHIN_MS);
           await etcd.start();
-          // An API server connects to etcd again kind by kind: these are what usher reads for a review, and a write.
+          // The API server reconnects to etcd kind by kind: these are the kinds that usher reads for a review, and one
+          // write.
           const written = { metadata: { labels: { written: "again" } } };
           await eventually("the API server reads and writes again", async () => {
             const asked = await Promise.all([
@@ -187,7 +192,7 @@ describe.each(WAYS)("by $name", (way) => {
     );
 
     test(
-      "connections cut silently fail no request, and changes are followed on new ones",
+      "silently cut connections fail no request, and new connections follow changes",
       async () => {
         await noneFails("a watch cut silently", async () => {
           expect(proxy?.size).toBeGreaterThan(0);
@@ -199,7 +204,7 @@ describe.each(WAYS)("by $name", (way) => {
     );
 
     test(
-      "from zero nodes with all hooks closed everything starts",
+      "starts everything from zero nodes with all hooks fail-closed",
       async () => {
         const labels = { app: "cni" };
         await cluster().call("POST", "/apis/apps/v1/namespaces/kube-system/daemonsets", {
@@ -227,13 +232,13 @@ describe.each(WAYS)("by $name", (way) => {
         for (const name of ["kube-apiserver", "etcd"] as const)
           await cluster().component(name).stop("at once");
         for (const name of ["etcd", "kube-apiserver"] as const) await cluster().component(name).start();
-        // Each of them is refused: there is nobody to ask.
-        await eventually("all hooks closed", async () => (await failuresNow(cluster())).length === 4);
+        // Each request is refused: no replica can answer.
+        await eventually("all hooks fail-closed", async () => (await failuresNow(cluster())).length === 4);
         expect(await usher.closed()).toEqual(closed);
 
         for (const node of nodes) {
           const name = stringAt(node, "metadata", "name") ?? "";
-          // Those of the control plane are registered by an administrator: kubelets may not give themselves its role.
+          // An administrator registers control-plane nodes: kubelets may not give themselves the control-plane role.
           if (name.startsWith("cp-")) {
             const role = "node-role.kubernetes.io/control-plane";
             const taints = [{ key: role, effect: "NoSchedule" }];

@@ -1,4 +1,4 @@
-// A cluster with every module at work, all hooks closed, and what the tests want to know of usher in it.
+// A cluster with every module enabled, all hooks fail-closed, and the state of usher that the tests inspect.
 import { at, type Json, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
 import { grantedNamespaces } from "../cluster/access/granted.ts";
 import { eventually } from "../cluster/access/wait.ts";
@@ -61,7 +61,7 @@ export class Installation {
     this.#cluster = cluster;
   }
 
-  /** Nodes, people and namespaces; nothing of usher's. */
+  /** Nodes, users and namespaces; no objects of usher. */
   async prepare(): Promise<void> {
     const stage = new GuardStage(this.#cluster);
     await stage.prepare();
@@ -72,13 +72,13 @@ export class Installation {
     await this.#cluster().apply(...grantedNamespaces(ALICE.user, "create"));
   }
 
-  /** An object for every module, once their kinds are there; returns when all of it is in force in every replica. */
+  /** Creates an object for every module, once their kinds are served; returns when all of them are in force in every replica. */
   async applyPolicies(): Promise<void> {
     await this.#cluster().apply(...POLICIES);
     await this.inForce();
   }
 
-  /** Each replica has to be asked: several times in a row all must be right. */
+  /** Each replica has to be asked: several responses in a row must all be right. */
   async inForce(): Promise<void> {
     await eventually(
       "every hook of every replica",
@@ -99,7 +99,7 @@ export class Installation {
       .then((pods) => listAt(pods, "items"));
   }
 
-  /** Pods that lead come first. */
+  /** Leading pods come first. */
   async leaderFirst(): Promise<readonly Json[]> {
     const holder = stringAt(await this.#cluster().call("GET", LEASE), "spec", "holderIdentity") ?? "";
     const leads = (pod: Json) => holder.includes(stringAt(pod, "metadata", "name") ?? "?");
@@ -112,7 +112,7 @@ export class Installation {
     return pods.reduce<number>((sum, pod) => sum + of(pod), 0);
   }
 
-  /** All replicas are of the last template, and ready. */
+  /** All replicas run the last template and are ready. */
   async rolledOut(): Promise<void> {
     await eventually(
       "all replicas replaced",
@@ -128,7 +128,7 @@ export class Installation {
     );
   }
 
-  /** The names of the entries that refuse while usher is away. */
+  /** The names of the webhooks that refuse requests while usher is down. */
   async closed(): Promise<readonly string[]> {
     const found = await Promise.all(CONFIGURATIONS.map((path) => this.#cluster().call("GET", path)));
     return found.flatMap((configuration) =>
@@ -143,7 +143,7 @@ export class Installation {
     return found.some(({ status }) => status === 200);
   }
 
-  /** A policy that is new is in force in every replica: so they watch, and one of them leads. */
+  /** Waits until a new policy is in force in every replica, which shows that all watch and one leads. */
   async follows(name: string): Promise<void> {
     const labels = { role: name };
     await this.#cluster().apply(placement(name, labels, name));

@@ -1,4 +1,4 @@
-// Requests that every closed hook of usher has to answer, one after another and without an end.
+// Requests that every fail-closed hook of usher has to answer, one after another, without end.
 import { setTimeout as pause } from "node:timers/promises";
 import { at, type Json, type JsonObject, stringAt } from "../../src/core/json.ts";
 import type { Reply } from "../cluster/access/client.ts";
@@ -8,7 +8,7 @@ import { MALLORY, SPEC } from "../e2e/guarding/stage.ts";
 
 export const ALICE: Identity = { user: "alice" };
 
-/** What is asked for: dry runs, so that the cluster stays as it is. */
+/** The requests: dry runs, so that the cluster stays unchanged. */
 interface Ask {
   readonly what: string;
   readonly path: string;
@@ -60,7 +60,7 @@ export interface Failure {
   readonly sentAt: number;
   readonly at: number;
   readonly what: string;
-  /** What is expected while the API server is away, or its etcd. */
+  /** Failures that are expected while the API server or its etcd is down. */
   readonly away: boolean;
 }
 
@@ -68,8 +68,8 @@ const CLIENTS = 2;
 const PAUSE_MS = 20;
 
 /**
- * A webhook that can't be called is usher's fault, and so is an object that passed by it. Every other refusal may be the API server's, or
- * usher's because of it: without etcd it can't know what it has to read.
+ * A webhook that can't be called is usher's fault, and so is an object that bypassed it. Every other refusal may be the
+ * API server's, or usher's because of it: without etcd usher can't read the facts that it needs.
  */
 function isAway({ status, body }: Reply): boolean {
   return status >= 400 && !message(body).includes("failed calling webhook");
@@ -86,7 +86,7 @@ async function failureOf(cluster: Cluster, ask: Ask): Promise<Pick<Failure, "wha
   }
 }
 
-/** All that is asked, once each; what was not right. */
+/** Sends every request once and returns the wrong results. */
 export async function failuresNow(cluster: Cluster): Promise<readonly string[]> {
   const found = await Promise.all(ASKS.map((ask) => failureOf(cluster, ask)));
   return found.flatMap((failure) => (failure === undefined ? [] : [failure.what]));
@@ -97,7 +97,7 @@ export interface Loaded {
   readonly failures: readonly Failure[];
 }
 
-/** Asks as fast as it is answered while `work` runs. */
+/** Sends requests as fast as they are answered while `work` runs. */
 export async function underLoad(cluster: Cluster, work: () => Promise<unknown>): Promise<Loaded> {
   const failures: Failure[] = [];
   let sent = 0;

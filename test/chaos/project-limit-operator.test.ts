@@ -1,5 +1,5 @@
-// What an operand goes through in its life, with clients that never pause: another image, another transport and topology, its certificate
-// lost.
+// The changes that an operand goes through, with clients that never pause: another image, another transport and
+// topology, a lost certificate.
 // `npm run test:long` runs it.
 import { expect, test } from "vitest";
 import { at, listAt, stringAt } from "../../src/core/json.ts";
@@ -14,7 +14,7 @@ const SPEC = { limits: [{ groups: ["limit-100"], maxProjects: 100 }], certificat
 const LABEL = encodeURIComponent(`${Object.keys(OPERAND.podLabels)[0]}=true`);
 const LONG_MS = 10 * 60_000;
 
-describeOwnCluster("the life of an operand", {}, (cluster) => {
+describeOwnCluster("the life cycle of an operand", {}, (cluster) => {
   const stage = new OperatorStage(cluster);
   const generation = async () => at(await stage.read(PATHS.limits), "metadata", "generation");
 
@@ -30,7 +30,7 @@ describeOwnCluster("the life of an operand", {}, (cluster) => {
       .sort();
 
   test(
-    "a new image replaces each pod once, and none fails",
+    "a new image replaces each pod once, and no request fails",
     async () => {
       await stage.prepare();
       await stage.controlPlane("c1", "c2");
@@ -42,7 +42,7 @@ describeOwnCluster("the life of an operand", {}, (cluster) => {
       const seen = new Set<string>();
       await stage.exactlyWhile("ann", async () => {
         await stage.install("usher:2", "usher:two");
-        await eventually("pods of the new image alone", async () => {
+        await eventually("only pods of the new image", async () => {
           const images = await readyImages();
           seen.add(images.join());
           return images.join() === "usher:two,usher:two";
@@ -57,7 +57,7 @@ describeOwnCluster("the life of an operand", {}, (cluster) => {
   );
 
   test(
-    "a lost certificate is made anew and served by all, and none fails",
+    "a lost certificate is issued again and served by all pods, and no request fails",
     async () => {
       const before = await stage.read(PATHS.daemonSet);
       await stage.exactlyWhile("bob", async () => {
@@ -73,12 +73,12 @@ describeOwnCluster("the life of an operand", {}, (cluster) => {
   );
 
   test(
-    "over the aggregation layer a roll costs no request either; a backend that does not answer is said",
+    "over the aggregation layer a rollout fails no request, and a backend that does not answer is reported",
     async () => {
       const asks = async () =>
         at(listAt(await stage.read(PATHS.webhook), "webhooks")[0], "clientConfig", "service", "name");
       await stage.change({ transport: "Aggregated" });
-      await eventually("asked through the API server", async () => (await asks()) === "kubernetes");
+      await eventually("a request through the API server", async () => (await asks()) === "kubernetes");
       await stage.rolledOut(await generation());
       await stage.exactlyWhile("eve", async () => {
         await stage.rolledOut(await stage.change({ maxProjectsForSystemUsers: 7 }));
@@ -86,7 +86,7 @@ describeOwnCluster("the life of an operand", {}, (cluster) => {
       await stage.rolledOut(await stage.change({ transport: "Direct" }));
       const api = `/apis/apiregistration.k8s.io/v1/apiservices/${OPERAND.apiService}`;
       await eventually("no APIService", async () => (await stage.read(api)) === undefined);
-      // Pods without the label are only said to run: nothing listens.
+      // kwok only reports pods without the label as running: nothing listens.
       await stage.change({ transport: "Aggregated", podLabels: { [RUN_LABEL]: "false" } });
       const waits = await eventually("what waits", async () => {
         const said = await stage.said("Progressing");
@@ -100,7 +100,7 @@ describeOwnCluster("the life of an operand", {}, (cluster) => {
   );
 
   test(
-    "another topology takes over, and none fails",
+    "another topology takes over, and no request fails",
     async () => {
       await stage.exactlyWhile("cas", async () => {
         const changed = await stage.change({ topology: "Deployment" });
@@ -113,7 +113,7 @@ describeOwnCluster("the life of an operand", {}, (cluster) => {
   );
 
   test(
-    "where no node is left for it, nothing is registered any more, and pods go that nothing asks",
+    "with no node left for it, webhooks are unregistered and then the unused pods go",
     async () => {
       await stage.change({ topology: "DaemonSet", nodeSelector: { pool: "none" } });
       await stage.until("NoNodes", "True NoMatchingNode");

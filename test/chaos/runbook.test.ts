@@ -1,4 +1,4 @@
-// The commands of the runbook, typed where they are meant for: in the order of the page, with usher down, off and back.
+// Runs the runbook's commands in the order of the page, with usher down, off and back.
 import { execFile } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,7 +15,7 @@ import { failuresNow } from "./load.ts";
 const DEPLOYMENT = "/apis/apps/v1/namespaces/usher-system/deployments/usher";
 const BINDINGS = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings";
 
-/** A kubelet and the metrics API answer these, which no test cluster has. */
+/** These need a kubelet or the metrics API, which test clusters do not have. */
 const NOT_HERE = [/ logs /, / top /];
 
 const page = readFileSync(join(ROOT, "docs/runbook.md"), "utf8");
@@ -23,7 +23,7 @@ const [, hand = ""] = /^([\s\S]*?)<!-- generated: alerts -->/.exec(page) ?? [];
 const blocks = [...hand.matchAll(/^( *)```sh\n([\s\S]*?)^ *```/gm)].map(([, , block = ""]) => block);
 const typed = new Set<string>();
 
-/** The one block like this, without what can't be answered here. */
+/** The only block that contains this, without commands that can't be answered here. */
 function block(like: RegExp): string {
   const found = blocks.filter((text) => like.test(text));
   expect(found, String(like)).toHaveLength(1);
@@ -54,7 +54,7 @@ describeOwnCluster("the runbook", { flags: FLAGS }, (cluster) => {
   };
   const scale = async (replicas: number) => {
     await cluster().call("PATCH", `${DEPLOYMENT}/scale`, { spec: { replicas } });
-    await eventually("as many replicas", async () => {
+    await eventually("the number of replicas", async () => {
       const live = await cluster().call("GET", DEPLOYMENT);
       return (
         Number(at(live, "status", "readyReplicas") ?? 0) === replicas &&
@@ -63,12 +63,12 @@ describeOwnCluster("the runbook", { flags: FLAGS }, (cluster) => {
     });
   };
   const closed = () =>
-    eventually("closed webhooks that refuse", async () => (await failuresNow(cluster())).length === 4);
-  /** Of four requests that are as usher wants them, or refused by it, all are answered without it. */
+    eventually("fail-closed webhooks that refuse", async () => (await failuresNow(cluster())).length === 4);
+  /** Checks that four requests, which usher would accept or refuse, are all answered without it. */
   const passing = async () =>
     (await failuresNow(cluster())).every((text) => !text.includes("failed calling"));
 
-  test("usher is down: what is there is seen", async () => {
+  test("usher is down: the runbook's commands show the state", async () => {
     await usher.prepare();
     await install(
       cluster(),
@@ -83,7 +83,7 @@ describeOwnCluster("the runbook", { flags: FLAGS }, (cluster) => {
     expect(await type(block(/get deployment,pods/))).toContain("deployment.apps/usher");
   }, 300_000);
 
-  test("usher is down: webhooks are opened by hand, and closed again by usher", async () => {
+  test("usher is down: webhooks are opened by hand, and usher closes them again", async () => {
     await type(block(/failurePolicy: Ignore/));
     expect(await usher.closed()).toEqual([]);
     await eventually("requests pass", passing);
@@ -114,7 +114,7 @@ describeOwnCluster("the runbook", { flags: FLAGS }, (cluster) => {
     await usher.inForce();
   }, 300_000);
 
-  test("all of usher is turned off, refuses nothing, and comes back with usher install", async () => {
+  test("turning all of usher off refuses nothing, and usher install brings it back", async () => {
     await type(block(/--replicas=0/));
     await eventually("no replicas", async () => (await usher.replicas()).length === 0);
     expect(await usher.isRegistered()).toBe(false);
@@ -123,11 +123,11 @@ describeOwnCluster("the runbook", { flags: FLAGS }, (cluster) => {
     await usher.inForce();
   }, 300_000);
 
-  test("an upgrade is judged before, and checked after", async () => {
+  test("an upgrade is reviewed before, and verified after", async () => {
     expect(await type(block(/rollout status/))).toContain("successfully rolled out");
   });
 
-  test("every command was typed, but the one that reviews files of yours", () => {
+  test("runs every command of the page, except the one that reviews the reader's files", () => {
     expect(blocks.filter((text) => !typed.has(text)).map((text) => text.trim())).toEqual([
       "usher review manifests/ --source policies/",
     ]);

@@ -1,4 +1,4 @@
-// The ways to install usher, as an administrator goes them: each with the same settings, and with an image that tells versions apart.
+// The ways to install usher, as an administrator would: each with the same settings, and with an image per version.
 import { expect } from "vitest";
 import type { JsonObject } from "../../src/core/json.ts";
 import { program } from "../cli/usher.ts";
@@ -8,11 +8,11 @@ import { RUN_LABEL } from "../cluster/runner/label.ts";
 import { CHART, Helm, valuesFlag } from "../e2e/fixtures/helm.ts";
 import { configured, install } from "../e2e/fixtures/install.ts";
 
-/** Only within a test: files that it writes go with it. */
+/** Use only within a test: the files that it writes are removed after the test. */
 export interface Way {
   readonly name: string;
   install(cluster: Cluster, configuration: JsonObject): Promise<void>;
-  /** To another version, which replaces every replica. */
+  /** Changes to another version, which replaces every replica. */
   upgrade(cluster: Cluster): Promise<void>;
   rollback(cluster: Cluster): Promise<void>;
   uninstall(cluster: Cluster): Promise<void>;

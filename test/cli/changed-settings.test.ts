@@ -1,4 +1,5 @@
-// An installation whose settings change while it runs: what can't be changed is refused, and what is off goes.
+// An installation whose settings change while it runs: immutable settings are refused, and objects of disabled features
+// are deleted.
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { JsonObject } from "../../src/core/json.ts";
@@ -44,7 +45,7 @@ test.each<[string, JsonObject, JsonObject]>([
     expect(err).toContain("uninstall usher");
   }
   expect(cluster.written).toEqual([]);
-  // The same source, with another setting, is no change; neither is one while nothing serves.
+  // The same source with another setting is not a change of source, and a change is allowed while no replica serves.
   expect(
     await run("install", "--crds-only", ...config({ ...before, excludedNamespaces: ["a"] })),
   ).toMatchObject({
@@ -54,7 +55,7 @@ test.each<[string, JsonObject, JsonObject]>([
   expect(await run("install", ...config(after))).toMatchObject({ code: 0 });
 });
 
-test("roles of people for a module that is off go with it, and CRDs stay", async () => {
+test("user-facing roles of a disabled module are deleted, and its CRDs stay", async () => {
   const { cluster, run, objects } = await installed();
   expect(objects.has(OVERRIDE)).toBe(true);
   const crds = () =>
@@ -71,7 +72,7 @@ test("roles of people for a module that is off go with it, and CRDs stay", async
   expect(cluster.written.filter((one) => one.startsWith("delete "))).toEqual([
     "delete ClusterRole usher-node-guard-override",
   ]);
-  // Not one of its own, or of another manager.
+  // Neither roles without usher's label nor those of another manager are deleted.
   await run("install", ...config({}));
   const role = objects.get(OVERRIDE) ?? {};
   cluster.server.put(OVERRIDE, {
@@ -82,14 +83,14 @@ test("roles of people for a module that is off go with it, and CRDs stay", async
   expect(objects.has(OVERRIDE)).toBe(true);
 });
 
-test("the watchdog goes where it is off", async () => {
+test("the watchdog is deleted when it is disabled", async () => {
   const { cluster, run } = await installed();
   expect(await run("install", ...config({ watchdog: { enabled: false } }))).toMatchObject({ code: 0 });
   expect(cluster.written).toContain("delete Deployment usher-system/usher-watchdog");
   expect(cluster.written.filter((one) => one.startsWith("delete Deployment"))).toHaveLength(1);
 });
 
-test("with manageWebhooks: false webhooks are no part of an install, and how to write them is said", async () => {
+test("with manageWebhooks: false install writes no webhooks, and says how to write them", async () => {
   const { run } = await remembering();
   const { code, out, err } = await run("install", ...config({ manageWebhooks: false }));
   expect(code).toBe(0);
@@ -97,7 +98,7 @@ test("with manageWebhooks: false webhooks are no part of an install, and how to 
   expect(err).toContain("manifests --webhooks");
 });
 
-test("verify passes over what no module that is on could show", async () => {
+test("verify skips checks that no enabled module could answer", async () => {
   const modules = ["placement", "node-labels", "node-guard", "pod-os", "project-limit"];
   const off = Object.fromEntries(modules.map((name) => [name, { enabled: false }]));
   const { cluster, run } = await installed({ modules: off });
@@ -106,27 +107,27 @@ test("verify passes over what no module that is on could show", async () => {
       apiVersion: "admissionregistration.k8s.io/v1",
       kind: `${kind}WebhookConfiguration`,
       metadata: { name: "usher" },
-      // Policies of modules that are off are warned about.
+      // Policies of disabled modules are warned about.
       webhooks: kind === "Validating" ? [{ name: "policies.usher.dev" }] : [],
     });
   const { code, out } = await run("verify", "--timeout", "0", ...config({ modules: off }));
   expect(code, out).toBe(0);
   expect(out).toMatch(/MutatingWebhookConfiguration usher +skipped/);
   expect(out).toMatch(/review by usher +skipped +no module that is on/);
-  // Webhooks that a module needs are not passed over.
+  // Webhooks that a module needs are not skipped.
   const placing = config({ modules: { ...off, placement: {} } });
   expect(await run("verify", "--timeout", "0", ...placing)).toMatchObject({
     code: 1,
     out: expect.stringMatching(/usher +failed +has no webhooks/),
   });
-  // One that asks about nothing before it has a policy needs none.
+  // A module without hooks before its first policy needs no webhooks.
   const limiting = config({ modules: { ...off, "project-limit": {} } });
   expect((await run("verify", "--timeout", "0", ...limiting)).out).toMatch(
     /MutatingWebhookConfiguration usher +skipped/,
   );
 });
 
-test("uninstall removes what the installed configuration has, and an invalid one holds nothing up", async () => {
+test("uninstall removes the objects of the installed configuration, and an invalid configuration does not block it", async () => {
   const { cluster, run, objects } = await installed({ watchdog: { enabled: false } });
   const map = "/api/v1/namespaces/usher-system/configmaps/usher-configuration";
   const spec = { apiVersion: "usher.dev/v1alpha1", kind: "UsherConfiguration", spec: { rows: 7 } };

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { mapConcurrently } from "../../src/cli/command/concurrency.ts";
 
-test.each([1, 2, 5, 99])("at most %i at a time, with results in order", async (parallel) => {
+test.each([1, 2, 5, 99])("runs at most %i at a time, with results in order", async (parallel) => {
   const items = Array.from({ length: 12 }, (_, i) => i);
   let running = 0;
   let most = 0;

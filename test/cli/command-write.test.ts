@@ -36,7 +36,7 @@ beforeEach(() => {
 
 const refusal = (status: number, message: string) => answerOf(status, { kind: "Status", message });
 
-/** Reads return the stored object; writes are answered in turn. */
+/** Reads return the stored object; writes get these responses in turn. */
 function writer(stored: ApiResponse, ...responses: readonly ApiResponse[]): Writer {
   const left = [...responses];
   const client: Client = {
@@ -60,7 +60,7 @@ function writer(stored: ApiResponse, ...responses: readonly ApiResponse[]): Writ
 const found = answerOf(200, STORED);
 const methods = () => sent.map(({ method }) => method).join(" ");
 
-test("a write is guarded by the version that was read, and its result is the difference", async () => {
+test("a write is conditional on the version that was read, and its result is the difference", async () => {
   const warned = answerOf(200, WRITTEN, { warning: '299 - "one \\"a\\"", 299 - "two"' });
   expect(await writer(found, warned).write(resize)).toEqual({
     changes: ["~ spec.size 1 -> 2"],
@@ -92,13 +92,13 @@ test.each<[string, PlannedChange, ApiResponse, ApiResponse, string[]]>([
 ])("a dry run stores nothing: %s", async (_, change, stored, response, changes) => {
   expect(await writer(stored, response).dryRun(change)).toMatchObject({ changes });
   const writes = sent.filter(({ method }) => method !== "GET");
-  // Of a deletion with a body the API server ignores the query.
+  // The API server ignores the query of a deletion that has a body.
   const dry = (one: (typeof writes)[number] | undefined) =>
     one?.method === "DELETE" ? at(one.body as Json, "dryRun", 0) : /dryRun=(\w+)/.exec(one?.path ?? "")?.[1];
   expect(writes.map(dry)).toEqual(["All"]);
 });
 
-test("a plan without a write, and one that fails, sends nothing", async () => {
+test("a plan without a write, or one that fails, sends nothing", async () => {
   expect(await writer(found).write({ ...resize, plan: () => "unchanged" })).toEqual({
     changes: [],
     warnings: [],
@@ -116,7 +116,7 @@ test("an unreachable API server ends the dry run, and fails a write", async () =
   expect(await broken.write(resize)).toEqual({ failed: expect.stringMatching(/^Widget shop\/web: .*reset/) });
 });
 
-test("a conflict is planned again from a new read, a bounded number of times", async () => {
+test("a conflict is planned again from a new read, a limited number of times", async () => {
   const conflict = refusal(409, "conflict");
   expect(await writer(found, conflict, conflict, answerOf(200, WRITTEN)).write(resize)).toHaveProperty(
     "changes",
@@ -131,7 +131,7 @@ test("an object that appears before its creation is not overwritten", async () =
   expect(sent.every(({ method }) => method === "GET")).toBe(true);
 });
 
-test("a write whose outcome is a failure is undone, unless it was a dry run", async () => {
+test("a failing outcome undoes the write, unless it was a dry run", async () => {
   const failing: PlannedChange = { ...resize, outcome: () => ({ failed: "no effect", undo: UNDO }) };
   expect(await writer(found, answerOf(200, WRITTEN), found).write(failing)).toEqual({ failed: "no effect" });
   expect(sent.at(-1)?.body).toEqual([

@@ -34,7 +34,7 @@ const pod = (nodeName: string) => ({
   spec: { nodeName, containers: [{ name: "c", image: "any" }] },
 });
 
-/** What `usher review` says of a pod on a node, and of the files. */
+/** The output of `usher review` for a pod on a node, and for the files. */
 async function review(files: Record<string, string>, nodeName: string) {
   const source = folder(files);
   const args = ["review", "--source", source, "-o", "json", "-"];
@@ -43,7 +43,7 @@ async function review(files: Record<string, string>, nodeName: string) {
 }
 
 describe("configuration in files, through the real program", () => {
-  test("usher review: a wrapped configuration decides, beside objects and policies of the same module", async () => {
+  test("usher review: a wrapped configuration is applied together with objects and policies of the same module", async () => {
     const files = { "kube.yaml": WRAPPED, "nodes.yaml": NODE, "policy.yaml": POLICY };
     const ran = await review(files, "cp-0");
     expect(ran.err).toBe("");
@@ -53,7 +53,7 @@ describe("configuration in files, through the real program", () => {
     expect((await review(files, "cp-1")).out).toContain('"verdict": "allow"');
   });
 
-  test("usher serve: answers by the configuration, follows its changes, and keeps the last good version", async () => {
+  test("usher serve: applies the configuration, follows its changes, and keeps the last good version", async () => {
     const source = folder({ "conf/kube.yaml": WRAPPED, "nodes.yaml": NODE, "policy.yaml": POLICY });
     const file = join(source, "conf/kube.yaml");
     const served = await servingWith("gatehouse.ts", [

@@ -41,14 +41,14 @@ test("configured workload kinds are evaluated like built-in ones", async () => {
   expect(without.results[0]?.changes).toEqual([]);
 });
 
-test("the stored object of such a kind is found in the source", async () => {
+test("the stored object of a configured kind is found in the source", async () => {
   const directory = folder({ "source/m.yaml": MOUSE, "config.yaml": WORKLOADS });
   const args = ["--source", join(directory, "source"), "--config", join(directory, "config.yaml")];
   const { object } = await reviewedOne(["-", ...args, "--operation", "UPDATE"], MOUSE);
   expect(object.name).toBe("m");
 });
 
-test("the webhook configuration includes them", async () => {
+test("the webhook configuration includes configured kinds", async () => {
   const { out } = await usher(["manifests", "--webhooks", ...setting(WORKLOADS).slice(2)]);
   const webhooks = readManifests(out).manifests.flatMap(({ value }) => listAt(value, "webhooks"));
   const rules = webhooks.flatMap((webhook) => listAt(webhook, "rules"));
@@ -92,7 +92,7 @@ test.each([
     /config\.yaml:1:\d+: apiVersion: .*usher\.dev\/v1alpha1/,
   ],
   [
-    "a collector that is no URL",
+    "a collector that is not a URL",
     `${HEAD}spec:\n  tracing:\n    endpoint: collector:4318\n`,
     /config\.yaml:5:\d+: spec\.tracing\.endpoint: must be a URL, such as http:/,
   ],
@@ -107,7 +107,7 @@ test.each([
     /config\.yaml:6:\d+: spec\.tracing\.sampling: /,
   ],
   [
-    "a network that is none",
+    "an invalid network",
     `${HEAD}spec:\n  networkPolicy:\n    enabled: true\n    webhookCidrs: [10.0.0.1]\n`,
     /config\.yaml:6:\d+: spec\.networkPolicy\.webhookCidrs\[0\]: must be a network, like 10\.0\.0\.0\/8/,
   ],
@@ -116,11 +116,7 @@ test.each([
     `${HEAD}spec: {networkPolicy: {webhookCidrs: [10.0.0.0/8]}}\n`,
     /spec\.networkPolicy\.webhookCidrs: needs enabled: true/,
   ],
-  [
-    "an authority that is none",
-    `${HEAD}spec: {clientCa: rubbish}\n`,
-    /spec\.clientCa: not a PEM certificate/,
-  ],
+  ["an invalid authority", `${HEAD}spec: {clientCa: rubbish}\n`, /spec\.clientCa: not a PEM certificate/],
   ["a syntax error", `${HEAD}spec: [\n`, /config\.yaml:\d+:\d+: /],
   ["two documents", `${HEAD}---\n${HEAD}`, /config\.yaml: must be one document/],
   ["nothing", "# nothing\n", /config\.yaml: must be one document/],
@@ -137,7 +133,7 @@ test.each([
   expect(code).toBe(2);
 });
 
-test("a missing configuration", async () => {
+test("a missing configuration is an error", async () => {
   const [source = "", directory = ""] = setting(HEAD);
   const { code, err } = await usher(["review", "-", source, directory, "--config", "/none.yaml"], {
     stdin: ROLLOUT,

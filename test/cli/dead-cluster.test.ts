@@ -6,7 +6,7 @@ import { folder, ROOT, usher } from "./usher.ts";
 
 const POD = join(ROOT, "examples/pods/etcd.yaml");
 
-/** The kubeconfig of an API server that is there, and responds as `respond` says; by default never. */
+/** The kubeconfig of a running API server that responds as `respond` says; by default it never responds. */
 async function kubeconfig(respond: (url: string) => number | undefined = () => undefined): Promise<string> {
   const server = createServer((request, response) => {
     const status = respond(request.url ?? "");
@@ -41,7 +41,7 @@ const COMMANDS: readonly (readonly [string, readonly string[]])[] = [
 describe.each(COMMANDS)("%s on an API server", (_name, args) => {
   const timed = [...args, "--request-timeout", "3"];
 
-  test("that does not respond says so after 2 s, and gives up", async () => {
+  test("that does not respond: prints a note after 2 s, and gives up", async () => {
     const { code, out, err } = await usher([...timed, "--kubeconfig", await kubeconfig()]);
     expect(code).toBe(3);
     expect(out).toBe("");
@@ -50,14 +50,14 @@ describe.each(COMMANDS)("%s on an API server", (_name, args) => {
     );
   });
 
-  test("that refuses connections fails at once", async () => {
+  test("that refuses connections: fails at once", async () => {
     const { code, err } = await usher([...timed, "--kubeconfig", configOf("http://127.0.0.1:1")]);
     expect(code).toBe(3);
     expect(err).toMatch(/http:\/\/127.0.0.1:1 did not respond: .*ECONNREFUSED/);
   });
 });
 
-test("an API server that stops responding while it is read is given up", async () => {
+test("gives up when an API server stops responding while it is read", async () => {
   // The configuration is read and the check of permissions passes; the lists that follow fail, and are retried.
   const config = await kubeconfig((url) => (/limit=1(&|$)|usher-configuration$/.test(url) ? 200 : 503));
   const { code, err } = await usher([
@@ -83,7 +83,7 @@ test.each([403, 401, 404, 500])(
   },
 );
 
-test.each(["0", "x", "-1", "2h", "61m"])("--request-timeout %s is wrong", async (value) => {
+test.each(["0", "x", "-1", "2h", "61m"])("rejects --request-timeout %s", async (value) => {
   const { code, err } = await usher(["review", POD, "--cluster", "--request-timeout", value]);
   expect(code).toBe(2);
   expect(err).toContain("such as 30, 30s or 2m");

@@ -19,7 +19,7 @@ spec:
   priority: ten
 `;
 
-test.each(FORMATS)("0, 1 and 2 do not depend on -o %s", async (format) => {
+test.each(FORMATS)("exit codes 0, 1 and 2 do not depend on -o %s", async (format) => {
   const directory = folder({
     "refused.yaml": BAD_POLICY,
     "broken.yaml": "kind: [",
@@ -101,7 +101,7 @@ test.each([
     ["operator", "project-limit"],
     /^usher: set RELATED_IMAGE_PROJECT_REQUEST_LIMIT_ADMISSION to the operand's image/,
   ],
-])("invalid arguments are 2, with a message and nothing on stdout: %j", async (args, message) => {
+])("invalid arguments exit with 2, a message and empty stdout: %j", async (args, message) => {
   const { code, out, err } = await usher(args);
   expect(err).toMatch(message);
   expect(err).not.toMatch(/^ +at /m);
@@ -109,13 +109,13 @@ test.each([
   expect(code).toBe(2);
 });
 
-/** Every command with the names that lead to it. */
+/** Every command with its full name. */
 function* commandsOf(command: Command, path: readonly string[] = []): Iterable<[string[], Command]> {
   yield [[...path], command];
   for (const one of command.commands) yield* commandsOf(one, [...path, one.name()]);
 }
 
-test("a flag that counts once and is given twice is an error, in every command", async () => {
+test("a single-value flag that is given twice is an error, in every command", async () => {
   const io = { name: "usher", modules: declarations } as unknown as Parameters<typeof commandLine>[0];
   const repeated = new Set<string>();
   let seen = 0;
@@ -168,7 +168,7 @@ test("--source may be given twice: both are read", async () => {
   });
 });
 
-test("of one object in two sources the one in the first counts, and both places are named", async () => {
+test("an object in two sources counts from the first, and both places are named", async () => {
   const policy = (pool: string) =>
     BAD_POLICY.replace("ten", "10").replace("priority", `nodeSelector: {pool: ${pool}}\n  priority`);
   const root = folder({ "a/policy.yaml": policy("a"), "b/policy.yaml": policy("b") });
@@ -187,7 +187,7 @@ test("of one object in two sources the one in the first counts, and both places 
   }
 });
 
-test("an internal error is 3", async () => {
+test("an internal error exits with 3", async () => {
   let err = "";
   const stdout = {
     write: () => {

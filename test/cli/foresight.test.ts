@@ -31,7 +31,7 @@ StatefulSet shop/etcd-main   admitted   changed   - nodeSelector pool=etcd      
     expect(code).toBe(1);
   });
 
-  test("says so, and exits with 0, where nothing changes", async () => {
+  test("reports that nothing changes, and exits with 0", async () => {
     const unselective = folder({
       "p.yaml": policy(
         "other",
@@ -43,7 +43,7 @@ StatefulSet shop/etcd-main   admitted   changed   - nodeSelector pool=etcd      
     expect(code).toBe(0);
   });
 
-  test("removes a policy, of any spelling of its kind", async () => {
+  test("removes a policy, with any spelling of its kind", async () => {
     for (const kind of ["ClusterPodSchedulingPolicy", "clusterpodschedulingpolicies", "cpsp"]) {
       const { code, out } = await usher(["diff", "--remove", `${kind}/zone-a`, ...CLUSTER]);
       expect(out).toContain("- nodeSelector topology.kubernetes.io/zone=a   zone-a");
@@ -59,7 +59,7 @@ StatefulSet shop/etcd-main   admitted   changed   - nodeSelector pool=etcd      
     expect(out).toContain("\n-        pool: etcd\n+        pool: etcd-2027\n");
   });
 
-  test("-o json has both decisions, the counts and how much was looked at", async () => {
+  test("-o json has both decisions, the counts and the scope", async () => {
     const { out } = await usher(["diff", "-f", EDIT, ...CLUSTER, "-o", "json"]);
     expect(JSON.parse(out)).toMatchObject({
       edits: [{ name: "ClusterPodSchedulingPolicy etcd-pool", what: "changed" }],
@@ -81,7 +81,7 @@ StatefulSet shop/etcd-main   admitted   changed   - nodeSelector pool=etcd      
     });
   });
 
-  test("Pod Security labels of a namespace refuse workloads, and name the running pods", async () => {
+  test("reports workloads that the Pod Security labels of a namespace refuse, and names the running pods", async () => {
     const edit = folder({
       "ns.yaml":
         "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop, labels: {pod-security.kubernetes.io/enforce: restricted}}\n",
@@ -90,7 +90,7 @@ StatefulSet shop/etcd-main   admitted   changed   - nodeSelector pool=etcd      
     expect(code).toBe(1);
     expect(out).toContain("2 of 3 workloads differ: 2 newly refused\n");
     expect(out).toContain("1 running pod of 1 workload would not be admitted again\n");
-    // Both fare alike, so that they are one entry.
+    // Both have the same result, so they form one entry.
     expect(out).toMatch(
       /Pod shop\/reports +admitted +refused +! spec\.containers\[0\]\.securityContext.*\nStatefulSet shop\/etcd-main +! spec/,
     );
@@ -122,7 +122,7 @@ Node edge-north-1   -        changed   - label telco.example.com/site=north     
 `);
   });
 
-  test("users go over an edited limit", async () => {
+  test("reports users that an edited limit puts over it", async () => {
     const limits = readFileSync(example("project-limit/limits.yaml"), "utf8");
     const edit = folder({ "limits.yaml": limits.replace("- maxProjects: 2", "- maxProjects: 1") });
     const { code, out } = await usher(["diff", "-f", edit, "--source", example("project-limit")]);
@@ -133,7 +133,7 @@ Node edge-north-1   -        changed   - label telco.example.com/site=north     
     );
   });
 
-  test("workloads that fare alike are one entry, with the first names; -o wide has all", async () => {
+  test("groups workloads with the same result into one entry with the first names; -o wide lists all", async () => {
     const many = Array.from({ length: 9 }, (_, i) => POD.replace("name: web,", `name: web-${i},`)).join(
       "---\n",
     );
@@ -154,7 +154,7 @@ Node edge-north-1   -        changed   - label telco.example.com/site=north     
 });
 
 describe("an object that usher has changed before", () => {
-  test("is judged as it was before usher, by both views", async () => {
+  test("is evaluated without usher's earlier changes, before and after the edit", async () => {
     const edit = folder({
       "p.yaml": policy(
         "etcd-pool",
@@ -183,7 +183,7 @@ StatefulSet shop/etcd-main   1 of 6 nodes   fits nowhere   - nodeSelector pool=e
 `);
   });
 
-  test("nodes go and are cordoned: pods lose them, with the scheduler's reason, and pools empty", async () => {
+  test("removes and cordons nodes: pods lose them, with the scheduler's reason, and pools empty", async () => {
     const { code, out } = await usher([
       "what-if",
       "--remove",
@@ -203,7 +203,7 @@ StatefulSet shop/etcd-main   1 of 6 nodes   fits nowhere   - nodeSelector pool=e
     expect(out).toMatch(/Node batch-0 +- +changed +\+ cordoned/);
   });
 
-  test("nodes come, are relabelled and tainted by manifests", async () => {
+  test("adds, relabels and taints nodes by manifests", async () => {
     const edit = folder({
       "nodes.yaml": `apiVersion: v1
 kind: Node
@@ -232,7 +232,7 @@ spec: {taints: [{key: dedicated, value: etcd, effect: NoSchedule}]}
       ["new-0", "new"],
       ["worker-0", "changed"],
     ]);
-    // A label of the file is merged into the node's: its zone stays.
+    // A label of the file is merged into the node's labels: the zone stays.
     expect(nodes[2].lines).toEqual([
       { sign: "-", message: "label pool=general", by: "-" },
       { sign: "+", message: "label pool=etcd", by: "-" },
@@ -269,7 +269,7 @@ spec: {taints: [{key: dedicated, value: etcd, effect: NoSchedule}]}
     expect(out).toMatch(/Pod lab\/web +perhaps 1 of 1 node +perhaps 2 of 2 nodes +\+ node other/);
   });
 
-  test("without nodes it compares decisions, and says what is not known", async () => {
+  test("compares decisions without nodes, and reports that placement is unknown", async () => {
     const source = folder({
       "c.yaml": POD,
       "p.yaml": policy("zone", "{namespaceSelector: {}, podSelector: {}, nodeSelector: {zone: a}}"),
@@ -332,7 +332,7 @@ Before usher, and now
 `);
   });
 
-  test("says of a policy that is gone, and of one with another generation", async () => {
+  test("marks a policy that is gone, and one with another generation", async () => {
     const note = JSON.stringify({
       placement: [
         { policy: "ClusterPodSchedulingPolicy/gone", generation: 2, set: ["/spec/nodeSelector/pool"] },
@@ -376,7 +376,7 @@ spec:
     expect(JSON.parse(out).before.spec.nodeSelector).toBeUndefined();
   });
 
-  test("a node shows its values with the rule that sets each", async () => {
+  test("shows a node's values with the rule that sets each", async () => {
     const record = JSON.stringify({
       labels: { "telco.example.com/pool": "cluster-config/edge-pool" },
       annotations: {},
@@ -393,7 +393,7 @@ spec:
     expect(out).toContain("cluster-config/site-north  applies  the name edge-north-1 matches");
   });
 
-  test("a refusal's text gives its codes, and the object to look at next", async () => {
+  test("explains the codes in a refusal's text, and names the next command", async () => {
     const { code, out, err } = await usher([
       "explain",
       "pod team-a/web may not run on node cp-0 (USHER-G01)",
@@ -401,7 +401,7 @@ spec:
     expect(code).toBe(0);
     expect(out).toMatch(/^USHER-G01: .*\n\n[\s\S]*What to do: /);
     expect(err).toBe('Run "usher explain pod/web -n team-a" to see which policies apply to it.\n');
-    // The same words without quotes around them.
+    // The same words without quotes.
     expect((await usher(["explain", ..."denied (USHER-G01)".split(" ")])).out).toBe(out);
   });
 
@@ -480,7 +480,7 @@ describe("replay", () => {
     ...more,
   });
 
-  test("recorded AdmissionReviews are judged by both, differences only", async () => {
+  test("evaluates recorded AdmissionReviews before and after, and prints only differences", async () => {
     const { code, out } = await usher([
       "replay",
       "--reviews",
@@ -500,7 +500,7 @@ Pod shop/etcd-main-0   admitted   changed   - nodeSelector pool=etcd        etcd
 `);
   });
 
-  test("requests of an audit log are judged as their user sent them, and others are counted by reason", async () => {
+  test("evaluates requests of an audit log as their user sent them, and counts skipped ones by reason", async () => {
     const log = events(
       event("create", { requestObject: pod }),
       event("create", { requestObject: { ...pod, metadata: { ...pod.metadata, labels: {} } } }),
@@ -542,7 +542,7 @@ Pod shop/etcd-main-0   admitted   changed   - nodeSelector pool=etcd        etcd
     });
   });
 
-  test("an audit log without a single request that can be judged is wrong input", async () => {
+  test("rejects an audit log without a request that can be evaluated", async () => {
     const log = events(event("get"), event("create"));
     const { code, err } = await usher([
       "replay",
@@ -558,7 +558,7 @@ Pod shop/etcd-main-0   admitted   changed   - nodeSelector pool=etcd        etcd
   });
 });
 
-describe("wrong calls and bad input end with 2, a sentence, and nothing on stdout", () => {
+describe("invalid calls and input exit with 2, a message, and empty stdout", () => {
   const bad = () =>
     folder({
       "invalid.yaml": policy("bad", "{podSelector: {}, namespaceSelector: {}, priority: ten}"),
@@ -595,12 +595,12 @@ describe("wrong calls and bad input end with 2, a sentence, and nothing on stdou
       /Pod shop\/web: not a policy and not a namespace: use usher what-if/,
     ],
     [
-      "an object that no decision rests on",
+      "an object that affects no decision",
       (f) => ["what-if", join(f, "service.yaml"), ...CLUSTER],
       /Service shop\/web: has no effect here/,
     ],
     [
-      "one object twice",
+      "a duplicate object",
       (f) => ["what-if", join(f, "twice.yaml"), ...CLUSTER],
       /Pod shop\/web is in .*twice\.yaml:1 already/,
     ],
@@ -631,7 +631,7 @@ describe("wrong calls and bad input end with 2, a sentence, and nothing on stdou
       /--remove zone-a: must be KIND\/NAME/,
     ],
     [
-      "a namespace that can't be one",
+      "an invalid namespace",
       () => ["diff", "-f", EDIT, "-n", "Shop!", ...CLUSTER],
       /^usher: --namespace: "Shop!"/,
     ],
@@ -693,7 +693,7 @@ describe("wrong calls and bad input end with 2, a sentence, and nothing on stdou
   });
 });
 
-test("a source with errors is reported, compared as far as it can be, and ends with 2", async () => {
+test("reports a source with errors, compares the rest, and exits with 2", async () => {
   const source = folder({
     "p.yaml": policy("bad", "{podSelector: {}, namespaceSelector: {}, priority: ten}"),
     "pod.yaml": POD,
@@ -713,7 +713,7 @@ test("exit codes do not depend on the format", async () => {
   }
 });
 
-test("a source without a cluster is never written to", async () => {
+test("never writes to a source without a cluster", async () => {
   const source = folder({
     "pod.yaml": POD,
     "policies.yaml": readFileSync(example("cluster/policies.yaml"), "utf8"),

@@ -17,7 +17,7 @@ const COMMANDS = [
   ["node-labels", "plan"],
 ];
 
-/** The examples of a help text that need nothing but this clone. */
+/** The examples of a help text that need only this clone. */
 async function examplesOf(command: readonly string[]): Promise<string[]> {
   const { out } = await usher([...command, "--help"]);
   const lines = out.split("\n").filter((line) => line.startsWith("  usher ") && line.includes("examples/"));
@@ -27,7 +27,7 @@ async function examplesOf(command: readonly string[]): Promise<string[]> {
 describe.each(COMMANDS.map((command) => [command.join(" "), command] as const))(
   "the help of usher %s",
   (_name, command) => {
-    it("has examples that show something", async () => {
+    it("has examples that produce output", async () => {
       for (const example of await examplesOf(command)) {
         const [, ...args] = example.split(" ");
         const { code, out, err } = await usher(
@@ -40,12 +40,12 @@ describe.each(COMMANDS.map((command) => [command.join(" "), command] as const))(
   },
 );
 
-test("there are examples for each way to use files", async () => {
+test("has examples for each way to use files", async () => {
   const all = await Promise.all(COMMANDS.map(examplesOf));
   expect(all.flat().length).toBeGreaterThanOrEqual(6);
 });
 
-test("placement status prints what the documentation says", () => {
+test("placement status prints the documented output", () => {
   const text = readFileSync(join(ROOT, "docs/cli.md"), "utf8");
   const [, block = ""] = /^```text status\n([\s\S]*?)^```/m.exec(text) ?? [];
   const [first = "", ...prints] = block.trimEnd().split("\n");

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { ended, folder, MAIN, RECORD, ROOT, start } from "./usher.ts";
 
-/** The files of usher that a call loads, relative to the clone, and the packages. */
+/** The source files, relative to the clone, and the packages that a call loads. */
 async function loadedBy(...args: string[]): Promise<{ files: string[]; packages: string[]; out: string }> {
   const hook = join(folder({ "record.mjs": RECORD }), "record.mjs");
   const { out, err, code } = await ended(start(process.execPath, ["--import", hook, MAIN, ...args]));
@@ -16,7 +16,7 @@ async function loadedBy(...args: string[]): Promise<{ files: string[]; packages:
   };
 }
 
-/** A module's declaration and the list of them; and, in core, what declarations are made with. */
+/** Module declarations and the module list; and, in core, the builders of declarations. */
 const LIGHT =
   /^src\/(cli\/|modules\/(index|[\w-]+\/declaration|[\w-]+\/operand-names)\.ts$|core\/(module|drift\/commands)\/\w+\.ts$)/;
 

@@ -63,7 +63,7 @@ test.each([
   expect(code).toBe(2);
 });
 
-test("every code is explained, in any spelling", async () => {
+test("explains every code, in any spelling", async () => {
   const codes = codesOf(modules);
   expect(codes.length).toBeGreaterThan(CORE_CODES.length);
   for (const { code, title } of codes) {
@@ -113,7 +113,7 @@ test.each([
   ["C:\\bin\\kubectl-usher.mjs", "kubectl usher"],
   ["/src/cli/main.ts", "usher"],
   ["/kubectl-usher/main.ts", "usher"],
-])("called as %s it is %s", (path, name) => {
+])("called as %s it prints %s", (path, name) => {
   expect(nameFrom(path)).toBe(name);
 });
 

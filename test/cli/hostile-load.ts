@@ -1,4 +1,4 @@
-// Clients that try to fill the memory of a server, each in a way of its own.
+// Clients that try to fill the memory of a server, each in its own way.
 import { setTimeout as pause } from "node:timers/promises";
 import { connect, type TLSSocket } from "node:tls";
 import { review } from "../support/admission/example-cluster.ts";
@@ -12,7 +12,7 @@ function body(object: string, oldObject?: string): string {
   return text.replace('"NEW"', object).replace('"OLD"', oldObject ?? "null");
 }
 
-/** A list of elements up to so many bytes. */
+/** A list of elements, up to this many bytes. */
 function list(bytes: number, element: (i: number) => string): string {
   const elements: string[] = [];
   for (let i = 0, length = 0; length < bytes; i++) {
@@ -50,7 +50,10 @@ export interface Target {
   readonly ca: string;
 }
 
-/** Runs all of them at once, for so long, and counts the responses by their status, those for what is too large apart. */
+/**
+ * Runs all of them concurrently for a duration, and counts the responses by status. Responses to oversized requests are
+ * counted separately.
+ */
 export async function hostileLoad(target: Target, ms: number): Promise<Map<string, number>> {
   const sockets = new Set<TLSSocket>();
   const statuses = new Map<string, number>();

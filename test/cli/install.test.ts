@@ -24,8 +24,8 @@ test.each(["install", "uninstall"])("%s: an unreachable cluster is exit code 3",
 });
 
 test.each<[string, readonly string[], RegExp]>([
-  ["a kubeconfig that is not there", ["--kubeconfig", "/nowhere/config"], /\/nowhere\/config/],
-  ["two things that exclude each other", ["--take-over", "--leave-conflicting"], /mutually exclusive/],
+  ["a missing kubeconfig", ["--kubeconfig", "/nowhere/config"], /\/nowhere\/config/],
+  ["two mutually exclusive flags", ["--take-over", "--leave-conflicting"], /mutually exclusive/],
   ["no replicas", ["--replicas", "0"], /from 1 to 999/],
   ["a label without a value", ["--pod-label", "team"], /KEY=VALUE/],
 ])("install: %s is exit code 2", async (_, args, says) => {

@@ -6,13 +6,13 @@ import type { Json } from "../../src/core/json.ts";
 import { TestInstallation } from "../support/operator/installation.ts";
 import { folder, type Ran, usher } from "./usher.ts";
 
-/** A cluster that only remembers, and the command line that is let at it. */
+/** A cluster that only stores objects, and a command line that uses it. */
 export interface Remembering {
   readonly cluster: TestInstallation;
   readonly run: (...args: readonly string[]) => Promise<Ran>;
 }
 
-/** Nothing runs in it: what is installed never becomes ready, so installs must not wait. */
+/** Nothing runs in it: an installation never becomes ready, so installs must not wait. */
 export async function remembering(): Promise<Remembering> {
   const cluster = new TestInstallation();
   const server = createServer((request, response) => {

@@ -25,7 +25,7 @@ function config(spec: JsonObject): string {
   return join(folder({ "usher.yaml": text }), "usher.yaml");
 }
 
-/** The webhooks, which a running usher would have registered. */
+/** The webhooks that a running usher would have registered. */
 async function register(cluster: TestInstallation, namespace: string): Promise<void> {
   const { out } = await usher(["manifests", "--webhooks", "-o", "json", "--config", config({ namespace })]);
   for (const object of JSON.parse(out).items) cluster.have(object);
@@ -49,7 +49,7 @@ test("a second install keeps settings without a flag, lists them, and changes no
   expect(cluster.written).toEqual([]);
 });
 
-test("what a later configuration does not have is deleted, and listed before", async () => {
+test("objects that a later configuration does not have are listed, then deleted", async () => {
   const { cluster, run } = await remembering();
   const optional = () =>
     [...cluster.server.objects.keys()].filter((path) => /networkpolicies|watchdog/.test(path)).sort();

@@ -28,14 +28,14 @@ test("yaml and json are equal, and kubectl can apply them in order", async () =>
   expect(yaml.err).toBe("");
 });
 
-test("what usher writes at run time is not among them", async () => {
+test("manifests do not include objects that usher writes at run time", async () => {
   const objects = read((await usher(["manifests"])).out);
   const all = objects.map((one) => `${stringAt(one, "kind")} ${stringAt(one, "metadata", "name")}`);
   expect(all).toContain("ClusterRole usher-installation");
   expect(all.filter((one) => /Webhook|ValidatingAdmissionPolicy|Secret|Lease|tally/.test(one))).toEqual([]);
 });
 
-test("what runs an operator is printed alone, with one image for it and its operand", async () => {
+test("the operator's manifests are printed alone, with one image for it and its operand", async () => {
   const image = "registry.example/usher@sha256:1";
   const objects = read((await usher(["manifests", "--operator", "project-limit", "--image", image])).out);
   const kinds = objects.map((one) => stringAt(one, "kind"));
@@ -45,7 +45,7 @@ test("what runs an operator is printed alone, with one image for it and its oper
     "CustomResourceDefinition",
     "ServiceAccount",
   ]);
-  // Else OpenShift's default node selector keeps the operand from every control-plane node.
+  // Otherwise OpenShift's default node selector keeps the operand off every control-plane node.
   expect(stringAt(objects[0], "metadata", "annotations", "openshift.io/node-selector")).toBe("");
   const deployment = objects.find((one) => stringAt(one, "kind") === "Deployment");
   const [container] = listAt(deployment, "spec", "template", "spec", "containers");
@@ -54,12 +54,12 @@ test("what runs an operator is printed alone, with one image for it and its oper
     name: "RELATED_IMAGE_PROJECT_REQUEST_LIMIT_ADMISSION",
     value: image,
   });
-  // What usher looks for as its own would go with an uninstall.
+  // An uninstall would delete objects that carry usher's own labels.
   for (const one of objects)
     expect(stringAt(one, "metadata", "labels", "app.kubernetes.io/managed-by")).not.toBe("usher");
 });
 
-test("webhook configurations are printed alone, as policies ask for them", async () => {
+test("webhook configurations are printed alone, as policies need them", async () => {
   const { ca } = await makeCertificate(["usher.test"]);
   const directory = folder({ "ca.pem": ca });
   const plain = await usher(["manifests", "--webhooks", "--ca-bundle", join(directory, "ca.pem")]);
@@ -69,7 +69,7 @@ test("webhook configurations are printed alone, as policies ask for them", async
   expect(plain.out).not.toContain("/validate/project-limit");
   const limited = await usher(["manifests", "--webhooks", "--source", join(ROOT, "examples/project-limit")]);
   expect(limited.out).toContain("path: /validate/project-limit");
-  // Some depend on what the API server can do.
+  // Some depend on the API server's capabilities.
   expect(limited.out).not.toContain("can-be-limited");
   expect(limited.err).toContain("without kubernetesVersion");
   const known = folder({
@@ -121,7 +121,7 @@ test("webhooks refer to the Service of the installation", async () => {
   expect(await usher(["manifests", "--service", "front"])).toMatchObject({ code: 2, out: "" });
 });
 
-test("with manageWebhooks: false the paths carry a token, a new one unless it is given", async () => {
+test("with manageWebhooks: false the paths contain a token, which is new unless given", async () => {
   const configuration =
     "apiVersion: usher.dev/v1alpha1\nkind: UsherConfiguration\nspec: {manageWebhooks: false}\n";
   const config = ["--config", join(folder({ "usher.yaml": configuration }), "usher.yaml")];

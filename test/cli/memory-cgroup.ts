@@ -1,14 +1,14 @@
 import { mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** A memory cgroup, as a container has it. */
+/** A memory cgroup, like a container's. */
 export interface MemoryCgroup {
-  /** Runs a command in it: to be put before its words. */
+  /** Runs a command in the cgroup; to be put before the command's words. */
   readonly command: readonly string[];
   readonly remove: () => void;
 }
 
-/** Undefined where this machine does not let one be made: without root, or inside a container. */
+/** Undefined where this machine can't create one: without root, or inside a container. */
 export function memoryCgroup(bytes: number): MemoryCgroup | undefined {
   const name = `usher-test-${process.pid}`;
   const hierarchies = [
@@ -33,7 +33,7 @@ export function memoryCgroup(bytes: number): MemoryCgroup | undefined {
   return undefined;
 }
 
-/** The most memory that a process has had so far. */
+/** The peak memory of a process so far. */
 export function peakBytes(pid: number): number {
   const kilobytes = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
   return Number(kilobytes) * 1_024;

@@ -113,8 +113,8 @@ test("a file argument is read and parsed, from a path or standard input", async 
 test.each<[string, string[], string, string]>([
   ["a missing file", ["import", "/no/such.yaml"], "", "/no/such.yaml: does not exist"],
   ["a file that is not YAML", ["import", "-"], "a: [", "stdin:1:"],
-  ["what the command refuses", ["import", "-"], "a: 1\n---\nb: 1\n", "stdin: must be one document"],
-  ["what the check refuses", ["backfill", "-"], "\n", "stdin: no lines"],
+  ["input that the command rejects", ["import", "-"], "a: 1\n---\nb: 1\n", "stdin: must be one document"],
+  ["input that the check rejects", ["backfill", "-"], "\n", "stdin: no lines"],
   ["a missing argument", ["import"], "", "missing required argument 'file'"],
   ["a choice", ["report", "--sort", "size"], "", "Allowed choices are name, pods"],
   ["an integer", ["report", "--min-pods", "-1"], "", "It must be an integer from 0 to 1000."],
@@ -135,7 +135,7 @@ test.each<[string, string[], string, string]>([
   expect(out).toBe("");
 });
 
-test("a source that could not be read whole is exit code 2, and the rest is reported", async () => {
+test("a source that could not be read completely is exit code 2, and the rest is reported", async () => {
   const source = folder({ "cluster.yaml": CLUSTER, "broken.yaml": "a: [" });
   const { code, out } = await tenancy(["report", "--source", source]);
   expect(code).toBe(2);

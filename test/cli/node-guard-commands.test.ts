@@ -10,7 +10,7 @@ async function json(...args: readonly string[]): Promise<{ code: number | null; 
   return { code, data: JSON.parse(out || "null") as Json, err };
 }
 
-test("list has every group with its mode, nodes, and entries with their origin", async () => {
+test("list shows every group with its mode, nodes, and entries with their origin", async () => {
   const { code, data, err } = await json(
     "list",
     ...SOURCE,
@@ -36,7 +36,7 @@ test("list has every group with its mode, nodes, and entries with their origin",
     expect(entries).toContainEqual(entry);
 });
 
-test("list is a table, too, and says that the gate is off", async () => {
+test("list prints a table, too, and reports that the gate is off", async () => {
   const { code, out, err } = await usher(["node-guard", "list", ...SOURCE]);
   expect(code).toBe(0);
   expect(out).toMatch(/^GROUP +MODE +EFFECTIVE +NODES +ENTRY +AS +ORIGIN\nControlPlane +Enable +Disable +1 /);
@@ -44,7 +44,7 @@ test("list is a table, too, and says that the gate is off", async () => {
   expect(err).toContain("feature gate OpenShiftNodeSchedulingPolicy is off");
 });
 
-test("list offers the emergency entries that a group lacks, with oc where the list is OpenShift's", async () => {
+test("list suggests the emergency entries that a group lacks, with oc where the list is OpenShift's", async () => {
   const version = "{ apiVersion: config.openshift.io/v1, kind: ClusterVersion, metadata: { name: version } }";
   const { err } = await usher(["node-guard", "list", "--source", folder({ "version.yaml": version })]);
   expect(err).toContain(
@@ -54,7 +54,7 @@ test("list offers the emergency entries that a group lacks, with oc where the li
   expect(listed.err).not.toContain("no emergency entry");
 });
 
-test("inventory has every pod on a protected node, and the entry that authorises it", async () => {
+test("inventory shows every pod on a protected node, and the entry that authorises it", async () => {
   const { code, data, err } = await json("inventory", ...SOURCE);
   expect(code, err).toBe(0);
   const common = { node: "cp-0", group: "ControlPlane", reviewed: false };
@@ -78,7 +78,7 @@ test("inventory has every pod on a protected node, and the entry that authorises
   ]);
 });
 
-test("inventory --reviewed exits 1 while a pod is not among the reviewed, and 2 for a bad line", async () => {
+test("inventory --reviewed exits 1 while a pod is missing from the reviewed list, and 2 for a bad line", async () => {
   const reviewed = (text: string) => `${folder({ "reviewed.txt": text })}/reviewed.txt`;
   const some = await json("inventory", ...SOURCE, "--reviewed", reviewed("# by us\n\nbackup/agent\n"));
   expect(some.code).toBe(1);
@@ -96,7 +96,7 @@ test("inventory --reviewed exits 1 while a pod is not among the reviewed, and 2 
   expect(wrong.err).toContain('reviewed.txt:2: must be namespace/serviceAccount, got "report"');
 });
 
-test("reach has who may create pods in an authorised namespace, and leaves out the others", async () => {
+test("reach shows which users may create pods in an authorised namespace, and omits the others", async () => {
   const { code, data, err } = await json("reach", ...SOURCE);
   expect(code, err).toBe(0);
   expect(listAt(data, "subjects")).toEqual([
@@ -146,7 +146,7 @@ test("learn reads an audit log without any source, proposes assigners and worklo
   ]);
 });
 
-test("learn reads what replicas keep, here from files", async () => {
+test("learn reads the records of replicas, here from files", async () => {
   const fields = { group: "ControlPlane", actor: "", namespace: "shop", serviceAccount: "web" };
   const text = `${JSON.stringify([fields, 7, 0, 1_000])}\nbroken\n`;
   const map = {
@@ -164,13 +164,13 @@ test("learn reads what replicas keep, here from files", async () => {
   expect([none.code, listAt(none.data, "entries")]).toEqual([0, []]);
 });
 
-test("without a source and without a log learn says what to give", async () => {
+test("learn without a source and without a log says which flags to pass", async () => {
   const { code, err } = await usher(["node-guard", "learn"]);
   expect(code).toBe(2);
   expect(err).toMatch(/--source|--cluster/);
 });
 
-test("a review refuses a pod with a protected node, once", async () => {
+test("a review refuses a pod on a protected node, once", async () => {
   const config = ["--config", "examples/configurations/node-guard.yaml"];
   const args = ["review", "examples/pods/on-control-plane.yaml", ...SOURCE, ...config, "-o", "json"];
   const { code, out, err } = await usher(args);

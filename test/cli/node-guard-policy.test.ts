@@ -69,7 +69,7 @@ test.each([
   ]);
 });
 
-test("a file with a bad entry costs that entry", async () => {
+test("a file with a bad entry loses only that entry", async () => {
   const [group] = await groups({ "config.yaml": BARE("alphav1").replace("[openshift", "[a/b/c, openshift") });
   expect(group.mode).toBe("Inform");
   expect(group.entries).toHaveLength(1);
@@ -81,7 +81,7 @@ metadata: { name: cluster }
 spec: { groups: [{ name: ControlPlane, mode: Enable }] }
 `;
 
-test("list says of a group with rbac that nodes which join while usher is away are not guarded", async () => {
+test("list warns for a group with rbac that nodes which join while usher is down are not guarded", async () => {
   const noted = async (policy: string) =>
     (await usher(["node-guard", "list", "--source", folder({ "policy.yaml": policy }), ...GATE])).err;
   const text =
@@ -90,7 +90,7 @@ test("list says of a group with rbac that nodes which join while usher is away a
   expect(await noted(ENABLED)).not.toContain("nodes that join");
 });
 
-test("compile prints the policies of the fallback", async () => {
+test("compile prints the fallback's policies", async () => {
   const source = folder({ "policy.yaml": ENABLED });
   const { out, code } = await usher(["node-guard", "compile", "--source", source, ...GATE]);
   expect(code).toBe(0);
@@ -106,7 +106,7 @@ test("compile prints the policies of the fallback", async () => {
   ]);
 });
 
-test("override list shows what is active, and when it ended", async () => {
+test("override list shows active overrides, and when ended ones ended", async () => {
   const at = (hours: number) => new Date(Date.now() + hours * 3_600_000).toISOString();
   const object = (name: string, from: number, until: number) => `apiVersion: usher.dev/v1alpha1
 kind: NodeGuardOverride
@@ -145,7 +145,7 @@ test.each([
   [["--group", "ControlPlane", "--mode", "Inform", "--for", "25h", "--reason", "x"], "at most 24h"],
   [["--group", "ControlPlane", "--mode", "Inform", "--for", "soon", "--reason", "x"], "must be such as 30m"],
   [["--group", "ControlPlane", "--mode", "Enable", "--for", "1h", "--reason", "x"], "Inform"],
-])("override grant %j is wrong", async (args, message) => {
+])("override grant %j is invalid", async (args, message) => {
   const { code, err } = await usher(["node-guard", "override", "grant", ...args]);
   expect(err).toContain(message);
   expect(code).toBe(2);

@@ -72,7 +72,7 @@ describe("review of a Node", () => {
     ]);
   });
 
-  it("what the node has already is no change", async () => {
+  it("values that the node already has are not changes", async () => {
     const source = folder({ "rules.yaml": rule("r", "labels: {a: '1'}") });
     const args = ["review", "-", "--source", source, "--trace"];
     const { out } = await usher(args, { stdin: node(", labels: {a: '1'}") });
@@ -120,7 +120,7 @@ describe("node-labels plan", () => {
     expect(json.summary).toEqual({ nodes: 1, add: 3, change: 0, remove: 0, conflicts: 2 });
   });
 
-  it("conflicts alone are no changes: the exit code is that of nodes that match", async () => {
+  it("conflicts alone are not changes: the exit code is that of matching nodes", async () => {
     const done = node(", labels: {pool: edge, site: south}");
     const tainted = `${done}spec: {taints: [{key: dedicated, value: edge, effect: NoExecute}]}\n`;
     const source = folder({ "all.yaml": `${CONFLICT}\n${tainted}` });
@@ -133,7 +133,7 @@ describe("node-labels plan", () => {
   it.each([
     ["{key: k, value: v, effect: NoSchedule}", "taint k=v:NoSchedule"],
     ["{key: k, effect: NoSchedule}", "taint k:NoSchedule"],
-  ])("a taint is written as kubectl prints it, as in a review: %s", async (taint, spelled) => {
+  ])("a taint is printed as kubectl does, as in a review: %s", async (taint, spelled) => {
     const source = folder({ "all.yaml": `${rule("r", `taints: [${taint}]`)}\n${node()}` });
     expect((await usher(["node-labels", "plan", "--source", source])).out).toContain(`+ ${spelled}  `);
     const { changes } = await reviewedOne(["-", "--source", source], node());

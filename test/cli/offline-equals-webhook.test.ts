@@ -107,7 +107,7 @@ interface Response {
   readonly status?: { readonly details?: { readonly causes?: readonly { readonly message: string }[] } };
 }
 
-/** What both say that a caller sees. */
+/** The part of both responses that a caller sees. */
 function seen(result: ReviewResult | undefined) {
   return { allowed: result?.verdict !== "deny", patch: result?.patch, warnings: result?.warnings };
 }

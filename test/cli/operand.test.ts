@@ -10,7 +10,7 @@ function run(text: string | Buffer | undefined, ...more: string[]) {
 }
 
 describe("the operand's command line", () => {
-  test("a file that can't be used is an error that says where, with code 2", async () => {
+  test("a file that can't be used is an error with its position and exit code 2", async () => {
     const head = "apiVersion: v1\nkind: ProjectRequestLimitConfig\n";
     const wrong: [string | Buffer | undefined, RegExp][] = [
       [undefined, /--configuration \S+limits\.yaml does not exist/],
@@ -39,7 +39,7 @@ describe("the operand's command line", () => {
     "requestlimit.project.openshift.io/v1",
     "project.openshift.io/v1",
     "operator.project.openshift.io/v1",
-  ])("reads %s; then it needs its certificate", async (apiVersion) => {
+  ])("reads %s; then it requires its certificate", async (apiVersion) => {
     const text = `apiVersion: ${apiVersion}\nkind: ProjectRequestLimitConfig\nlimits: []\n`;
     const { code, err } = await run(text, "--tls-cert=/none/tls.crt");
     expect([code, err]).toEqual([
@@ -48,7 +48,7 @@ describe("the operand's command line", () => {
     ]);
   });
 
-  test("needs its file, has no commands of usher's, and explains itself", async () => {
+  test("requires its file, has none of usher's commands, and prints its own help", async () => {
     expect(await usher([], { name: NAME })).toMatchObject({
       code: 2,
       err: `${NAME}: required option '--configuration <file>' not specified\n`,

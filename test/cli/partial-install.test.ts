@@ -1,4 +1,4 @@
-// Commands that do a part of an installation: what the hooks of the chart run.
+// Commands that do a part of an installation: the chart's hooks run them.
 import { expect, test } from "vitest";
 import { at, type JsonObject } from "../../src/core/json.ts";
 import { remembering } from "./installation-server.ts";
@@ -8,7 +8,7 @@ const CRD =
 const ANCHOR = "/apis/rbac.authorization.k8s.io/v1/clusterroles/usher-installation";
 const ROLE = "/apis/rbac.authorization.k8s.io/v1/clusterroles/usher";
 
-test("install --crds-only creates CRDs and nothing else, and a second time changes none", async () => {
+test("install --crds-only creates only CRDs, and changes none the second time", async () => {
   const { cluster, run } = await remembering();
   const first = await run("install", "--crds-only");
   expect(first.code, first.err).toBe(0);

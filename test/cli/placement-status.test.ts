@@ -43,7 +43,7 @@ spec:
 const OWNER =
   ", ownerReferences: [{ apiVersion: apps/v1, kind: Deployment, name: web, uid: u, controller: true }]";
 
-/** The workloads as they are stored when they are created under these policies. */
+/** The workloads as stored when created under these policies. */
 async function storedUnder(policies: string, workloads: string): Promise<string> {
   const source = folder({ "cluster.yaml": [NAMESPACES, policies].join("\n---\n") });
   const { out, code, err } = await usher(["review", "-", "--source", source, "--emit"], { stdin: workloads });
@@ -131,7 +131,7 @@ test("owned, deleted and exempt workloads are skipped, immutable ones are report
   ]);
 });
 
-test("one policy, by name, even if it is deleted; a typo gets a suggestion", async () => {
+test("--policy selects one policy by name, even if it is deleted; a typo gets a suggestion", async () => {
   const stored = await storedUnder(BOTH, workload("Deployment", "web"));
   const files = {
     "policies.yaml": [policy("pool", "etcd"), policy("idle", "x").replace("etcd", "none")].join("\n---\n"),

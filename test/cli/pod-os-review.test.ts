@@ -57,7 +57,7 @@ describe("a review with pod-os", () => {
     expect(code).toBe(0);
   });
 
-  it("refuses fields of another OS, of configured kinds too", async () => {
+  it("refuses fields of another OS, also for configured kinds", async () => {
     const { code, out } = await review(pod("win", "os: { name: windows }, hostPID: true") + ROLLOUT);
     expect(code).toBe(1);
     expect(out).toMatch(
@@ -66,12 +66,12 @@ describe("a review with pod-os", () => {
     expect(out).toMatch(/Rollout shop\/r +deny +spec.template.spec.hostPID: Forbidden/);
   });
 
-  it("judges Pod Security in Replace", async () => {
+  it("evaluates Pod Security in Replace mode", async () => {
     const { out } = await review(pod("bad", "hostPID: true"), "{ podSecurity: { mode: Replace } }", "-q");
     expect(out).toMatch(/Pod shop\/bad +deny +spec.hostPID: must be false or absent +pod-os/);
   });
 
-  it("drops spec.os where the gate is off", async () => {
+  it("drops spec.os while the gate is off", async () => {
     const { out } = await review(
       pod("win", "os: { name: windows }, hostPID: true"),
       "{}",

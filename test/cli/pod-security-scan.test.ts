@@ -78,8 +78,8 @@ async function scanned(...args: string[]) {
 
 const source = () => folder({ "cluster.yaml": CLUSTER });
 
-describe("what a policy would refuse", () => {
-  test("by the topmost known owner, also CronJobs, zero replicas and bare pods", async () => {
+describe("workloads that a policy would refuse", () => {
+  test("are listed by the topmost known owner, including CronJobs, zero replicas and bare pods", async () => {
     const { code, rows, summary, unread } = await scanned(
       "--source",
       source(),
@@ -110,7 +110,7 @@ describe("what a policy would refuse", () => {
     });
   });
 
-  test("-n with a namespace that the source does not know is an error, and not an empty table", async () => {
+  test("-n with a namespace that the source does not know is an error, not an empty table", async () => {
     const { code, out, err } = await scan(["--source", source(), "-n", "labb"]);
     expect({ code, out }).toEqual({ code: 2, out: "" });
     expect(err).toContain("--namespace labb: no such namespace in the source, and no workload in it");
@@ -120,7 +120,7 @@ describe("what a policy would refuse", () => {
     expect(await scan(["--source", empty, "-n", "labb"])).toMatchObject({ code: 0 });
   });
 
-  test("-n restricts it; nothing found is 0", async () => {
+  test("-n restricts the scan; nothing found is exit code 0", async () => {
     const { rows } = await scanned("--source", source(), "-n", "lab", "--policy", "baseline");
     expect(rows.map(({ name }) => name)).toEqual(["nightly"]);
     const { code, out } = await scan(["--source", source(), "--policy", "privileged"]);
@@ -142,7 +142,7 @@ describe("what a policy would refuse", () => {
     expect(err).toBe("Add --fix to print the manifests with fixes applied.\n");
   });
 
-  test("configured kinds", async () => {
+  test("include configured kinds", async () => {
     const directory = folder({
       "usher.yaml": `
 apiVersion: usher.dev/v1alpha1
@@ -216,7 +216,7 @@ metadata: { name: web }
 spec: { template: { spec: { ${POD_SPEC} } } }
 `;
 
-  test("are judged without a source, also from stdin", async () => {
+  test("are scanned without a source, also from stdin", async () => {
     const { code, out } = await scan(["-", "--policy", "restricted:v1.37", "-o", "json"], MANIFEST);
     expect(code).toBe(1);
     expect(JSON.parse(out).workloads).toMatchObject([
@@ -224,7 +224,7 @@ spec: { template: { spec: { ${POD_SPEC} } } }
     ]);
   });
 
-  test("are judged as the API server would fill them in", async () => {
+  test("are scanned with the API server's defaults", async () => {
     const text = `{ apiVersion: v1, kind: Pod, metadata: { name: a }, spec: { volumes: [{ name: v }], ${POD_SPEC} } }
 ---
 { apiVersion: v1, kind: Pod, metadata: { name: b }, spec: { hostNetwork: true, containers: [{ name: c, image: i, ports: [{ containerPort: 80 }] }] } }
@@ -244,7 +244,7 @@ spec: { template: { spec: { ${POD_SPEC} } } }
     expect(fixed.out).not.toContain("emptyDir");
   });
 
-  test("--fix prints all documents, and what it prints passes", async () => {
+  test("--fix prints all documents, and its output passes", async () => {
     const fixed = await scan(["-", "--policy", "restricted:v1.37", "--fix"], MANIFEST);
     expect(fixed).toMatchObject({ code: 0, err: "" });
     const documents = parseAllDocuments(fixed.out).map((one) => one.toJS());
@@ -265,7 +265,7 @@ spec: { template: { spec: { ${POD_SPEC} } } }
     ]);
   });
 
-  test("--fix says what has no fix, and exits with 1", async () => {
+  test("--fix reports violations that have no fix, and exits with 1", async () => {
     const hostile = `{ apiVersion: v1, kind: Pod, metadata: { name: p }, spec: { volumes: [{ name: v, hostPath: { path: / } }], ${POD_SPEC} } }`;
     const { code, err, out } = await scan(["-", "--fix"], hostile);
     expect(parse(out)).toMatchObject({ kind: "Pod" });
@@ -275,7 +275,7 @@ spec: { template: { spec: { ${POD_SPEC} } } }
     });
   });
 
-  test("hostile documents are no workloads", async () => {
+  test("hostile documents are not workloads", async () => {
     const text = `{ apiVersion: v1, kind: Pod, metadata: { name: a }, spec: { containers: "x", volumes: 7 } }
 ---
 { apiVersion: apps/v1, kind: Deployment, metadata: { name: b }, spec: { template: "x" } }
@@ -299,13 +299,13 @@ test.each<[string, string[], string]>([
   ],
   ["two modes", ["-", "--fix", "--against", "baseline"], "--fix and --against are mutually exclusive"],
   ["nothing to scan", [], "read files with --source"],
-])("%s that is wrong is 2", async (_name, args, message) => {
+])("%s that is wrong is exit code 2", async (_name, args, message) => {
   const { code, err } = await scan(args, "");
   expect(code).toBe(2);
   expect(err).toContain(message);
 });
 
-test("prints what the guide has", async () => {
+test("prints the output shown in the guide", async () => {
   const guide = readFileSync(join(ROOT, "src/modules/pod-os/README.md"), "utf8");
   const [, command = "", printed = ""] =
     /^```text scan\n\$ bin\/usher (.*)\n([\s\S]*?)```/m.exec(guide) ?? [];
@@ -313,7 +313,7 @@ test("prints what the guide has", async () => {
   expect((await usher(args)).out).toBe(printed);
 });
 
-test("a directory is scanned as its files, and a name that is generated is shown by its beginning", async () => {
+test("a directory is scanned by its files, and a generated name is shown by its prefix", async () => {
   const job =
     "apiVersion: batch/v1\nkind: Job\nmetadata: {generateName: run-, namespace: shop}\nspec: {template: {spec: {hostNetwork: true, containers: [{name: c, image: a}]}}}\n";
   const directory = folder({ "sub/job.yaml": job });

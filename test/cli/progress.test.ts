@@ -13,7 +13,7 @@ function shown(isTTY: boolean, steps: readonly (readonly [ms: number, done: numb
   return written;
 }
 
-test("on a terminal, one line that is rewritten after the first second, and cleared at the end", () => {
+test("a terminal shows one line that is rewritten after the first second, and cleared at the end", () => {
   const written = shown(true, [
     [0, 0],
     [900, 90],
@@ -28,7 +28,7 @@ test("on a terminal, one line that is rewritten after the first second, and clea
   ]);
 });
 
-test("without a terminal, a line every ten seconds", () => {
+test("without a terminal, prints a line every ten seconds", () => {
   const steps = Array.from({ length: 25 }, (_, i) => [i * 1_000, i * 10] as const);
   expect(shown(false, steps)).toEqual([
     "reading 100 of 1000 documents, 10/s, 90 s left\n",
@@ -45,7 +45,7 @@ test("quick work shows no progress", () => {
   ).toEqual([]);
 });
 
-test("of a few things no pace is told", () => {
+test("few items are shown without a rate", () => {
   expect(
     shown(
       false,

@@ -1,10 +1,10 @@
-// Names that no CRD's User can have, as raw AdmissionReviews: OpenShift's own User API allows them.
+// Names that a CRD's User can't have, as raw AdmissionReviews: OpenShift's own User API allows them.
 import { expect, test } from "vitest";
 import { type Json, listAt, stringAt } from "../../src/core/json.ts";
 import { recordOf } from "./recorded.ts";
 import { folder, usher } from "./usher.ts";
 
-/** Three namespaces for any user: what an administrator writes on plain Kubernetes. */
+/** Three namespaces for any user: a limit that an administrator writes on plain Kubernetes. */
 const THREE = { limits: [{ maxProjects: 3 }], namespaces: {} };
 
 const REQUESTER = "openshift.io/requester";
@@ -119,7 +119,7 @@ test.each([
   ["an object of the group", [GROUP], "USHER-Q02"],
   ["an APIService", [SERVICE], "USHER-Q02"],
   ["a CustomResourceDefinition", [CRD], "USHER-Q02"],
-])("a source with %s says whether the cluster serves Users", async (_, more, verdict) => {
+])("a source with %s determines whether the cluster serves Users", async (_, more, verdict) => {
   expect(await created(THREE, ["a"], more)).toEqual([verdict]);
 });
 
@@ -131,7 +131,7 @@ test.each(["Exact", "BestEffort"])(
   },
 );
 
-test("a namespace whose name is generated counts, and one that is refused does not", async () => {
+test("a namespace with a generated name counts, and a refused one does not", async () => {
   expect(await created(THREE, ["a-", "a-", "a-", "a-"])).toEqual(["patch", "patch", "patch", "USHER-Q01"]);
   const has = ["x", "y"].map((name) => ({
     apiVersion: "v1",

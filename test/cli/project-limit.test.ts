@@ -6,14 +6,14 @@ import { folder, ROOT, usher } from "./usher.ts";
 const EXAMPLES = `${ROOT}/examples/project-limit`;
 
 describe("usher project-limit usage", () => {
-  test("shows who has how many, and may have", async () => {
+  test("shows the number and the limit of projects of each user", async () => {
     const { out, code } = await usher(["project-limit", "usage", "--source", EXAMPLES]);
     expect(code).toBe(0);
     expect(out).toMatch(/\nalice +2 +2 +full +limits\[5\] +shop, shop-test\n/);
     expect(out).toContain("\n3 users with projects, 1 at or over the limit\n");
   });
 
-  test("as JSON, those at their limit alone", async () => {
+  test("--at-limit as JSON lists only users at their limit", async () => {
     const { out } = await usher(["project-limit", "usage", "--source", EXAMPLES, "--at-limit", "-o", "json"]);
     expect(JSON.parse(out)).toEqual({
       problems: [],
@@ -30,7 +30,7 @@ describe("usher project-limit usage", () => {
     });
   });
 
-  test("ends with 1 where users are over their limit, and says that nobody is limited", async () => {
+  test("exits with 1 when users are over their limit, and reports when no limit exists", async () => {
     const namespaces = `{ apiVersion: v1, kind: Namespace, metadata: { name: a, annotations: { openshift.io/requester: bob } } }`;
     const limit =
       "apiVersion: operator.project.openshift.io/v1\nkind: ProjectRequestLimit\nmetadata: {name: cluster}\nspec: {limits: [{maxProjects: 1}]}\n";
@@ -94,7 +94,7 @@ describe("usher project-limit import", () => {
     });
   });
 
-  test("names what it did not convert, rules that never match, and where answers differ", async () => {
+  test("names fields that were not converted, rules that never match, and differences to the plugin", async () => {
     const text = JSON.stringify({
       apiVersion: "v1",
       kind: "ProjectRequestLimitConfig",
@@ -130,7 +130,7 @@ describe("usher project-limit import", () => {
     ],
     ["apiVersion: v1\nkind: MasterConfig\nadmissionConfig: {}\n", /holds no configuration/],
     ["apiVersion: v1\nkind: ConfigMap\nmetadata: { name: a }\n", /ProjectRequestLimitConfig.* is expected/],
-  ])("refuses what it can't convert", async (text, message) => {
+  ])("rejects input that it can't convert", async (text, message) => {
     const { code, err, out } = await imported(text);
     expect(code).toBe(2);
     expect(err).toMatch(message);

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../src/core/json.ts";
 
-/** A review as an API server sends it for this object; `more` says what is different. */
+/** A review as an API server sends it for this object; `more` overrides fields. */
 export function recordOf(resource: string, object: JsonObject, more: object = {}) {
   const { apiVersion, kind, metadata } = object as {
     apiVersion: string;

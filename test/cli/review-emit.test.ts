@@ -38,7 +38,7 @@ test("prints the manifest with usher's changes only, without defaults", async ()
       spec: { ...POD.spec, nodeSelector: { pool: "batch", "topology.kubernetes.io/zone": "a" } },
     },
   ]);
-  // Judged once more it is as it should be.
+  // A second review of the output changes nothing.
   const again = await usher(["review", "-", "--source", EXAMPLES], { stdin: out });
   expect(again.out).toMatch(/Pod shop\/reports +allow/);
 });
@@ -63,7 +63,7 @@ spec: {failurePolicy: Fail, namespaceSelector: {matchLabels: {a: b}}, podSelecto
   expect(JSON.parse(json.out)).toEqual({ apiVersion: "v1", kind: "List", items: [free, other] });
 });
 
-test("a recorded review prints its object, a deletion nothing", async () => {
+test("a recorded review prints its object, and a deletion prints nothing", async () => {
   const review = (change: object) => JSON.stringify(recordOf("pods", POD, change));
   const stdin = `${review({})}\n${review({ operation: "DELETE", object: null, oldObject: POD })}`;
   const { out, err } = await usher(EMIT(), { stdin });
@@ -71,7 +71,7 @@ test("a recorded review prints its object, a deletion nothing", async () => {
   expect(err).toContain("skipped, deleted: Pod shop/reports");
 });
 
-test("--trace is not allowed", async () => {
+test("rejects --trace", async () => {
   expect(await usher(EMIT(["--trace"]))).toMatchObject({ code: 2, out: "" });
 });
 

@@ -46,7 +46,7 @@ describe("unreadable input is reported with its position, and the rest is evalua
       /^in\.yaml:6:30: spec\.template\.metadata\.labels\.app: must be a string, got 1$/m,
     ],
     [
-      "a spec that is a text",
+      "a spec that is a string",
       "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: none\n",
       /^in\.yaml:4:1: spec: must be a map/m,
     ],
@@ -95,7 +95,7 @@ describe("unreadable input is reported with its position, and the rest is evalua
     expect(code).toBe(2);
   });
 
-  test("a missing file", async () => {
+  test("a missing file is reported", async () => {
     const directory = folder({ "good.yaml": POD("fine") });
     const names = [join(directory, "good.yaml"), join(directory, "none.yaml"), ...SOURCE];
     const { results, code, err } = await reviewed(names);
@@ -104,7 +104,7 @@ describe("unreadable input is reported with its position, and the rest is evalua
     expect(code).toBe(2);
   });
 
-  test("the number of problems shown is bounded", async () => {
+  test("limits the number of problems shown", async () => {
     const { err, code } = await usher(["review", "-", ...SOURCE], { stdin: "hello\n---\n".repeat(300) });
     expect(err.match(/not a Kubernetes object/g)).toHaveLength(20);
     expect(err).toContain("stdin: and 280 more problems");

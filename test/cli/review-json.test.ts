@@ -51,7 +51,7 @@ test("the fields are those of the contract, and the patch matches the changes", 
   expect(pod.spec.nodeSelector).toEqual({ pool: "batch", "topology.kubernetes.io/zone": "a" });
 });
 
-test("allowed includes patched objects, and denied ones have neither patch nor changes", async () => {
+test("allowed includes patched objects, and denied objects have neither patch nor changes", async () => {
   const source = folder({
     "policies.yaml": `
 apiVersion: kupid.gardener.cloud/v1alpha1
@@ -100,7 +100,7 @@ spec: {podSelector: {}, nodeSelector: {pool: own}}
   ]);
 });
 
-test("what the source does not contain is unknown, and reported on stderr once", async () => {
+test("facts that the source does not contain are unknown, and reported on stderr once", async () => {
   const source = folder({
     "p.yaml": `
 apiVersion: kupid.gardener.cloud/v1alpha1

@@ -29,7 +29,7 @@ test("it is evaluated as recorded, without further defaults", async () => {
   });
 });
 
-test("updates and deletions, several in a file, beside manifests", async () => {
+test("evaluates updates and deletions, several in a file, beside manifests", async () => {
   const directory = folder({
     "recorded.json": [
       record({ operation: "UPDATE", oldObject: POD }),
@@ -45,7 +45,7 @@ test("updates and deletions, several in a file, beside manifests", async () => {
   expect(summary).toEqual({ allowed: 4, unchanged: 3, patched: 1, denied: 0 });
 });
 
-describe("an invalid one is reported with its position", () => {
+describe("an invalid recorded review is reported with its position", () => {
   test.each([
     [
       "an old version",

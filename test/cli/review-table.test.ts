@@ -6,7 +6,7 @@ const PODS = join(ROOT, "examples/pods/etcd.yaml");
 const ARGS = ["review", PODS, "--source", EXAMPLES];
 const ESCAPE = "\u001b";
 
-test("one row an object, further changes below, the summary at the end, warnings on stderr", async () => {
+test("prints one row per object, further changes below, the summary at the end, and warnings on stderr", async () => {
   const { out, err, code } = await usher(ARGS);
   expect(code).toBe(0);
   expect(out).toBe(`OBJECT                       VERDICT   CHANGES                                        BY
@@ -76,17 +76,14 @@ test.each([
   expect(err.includes(ESCAPE)).toBe(coloured);
 });
 
-test.each([40, 60, 80, 100])(
-  "on a terminal of %i columns no line is longer, and nothing is lost",
-  async (columns) => {
-    const wide = await usher(ARGS);
-    const { out } = await usher(ARGS, { tty: true, columns, env: { NO_COLOR: "1" } });
-    for (const line of out.split("\n").slice(0, -3))
-      expect(line.length).toBeLessThanOrEqual(Math.max(columns, 57));
-    const words = (text: string) => text.replaceAll(/\s/g, "").split("").sort().join("");
-    expect(words(out)).toBe(words(wide.out));
-  },
-);
+test.each([40, 60, 80, 100])("wraps to %i columns, and loses nothing", async (columns) => {
+  const wide = await usher(ARGS);
+  const { out } = await usher(ARGS, { tty: true, columns, env: { NO_COLOR: "1" } });
+  for (const line of out.split("\n").slice(0, -3))
+    expect(line.length).toBeLessThanOrEqual(Math.max(columns, 57));
+  const words = (text: string) => text.replaceAll(/\s/g, "").split("").sort().join("");
+  expect(words(out)).toBe(words(wide.out));
+});
 
 test("a denial shows its code, the policy, and what to do next", async () => {
   const policy = `

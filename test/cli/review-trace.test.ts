@@ -21,7 +21,7 @@ const linesOf = async (policies: readonly string[], pod: string) => {
   return out.split("\n").slice(1);
 };
 
-test("policies are in the order in which they apply, whatever the order of the files", async () => {
+test("lists policies in the order in which they apply, independent of file order", async () => {
   const policies = [
     policy("own", "priority: 5, nodeSelector: {d: '1'}", "shop"),
     policy("b", "nodeSelector: {b: '1'}"),
@@ -36,12 +36,12 @@ test("policies are in the order in which they apply, whatever the order of the f
   }
 });
 
-test("a namespaced policy of another namespace is not said to have a namespaceSelector", async () => {
+test("does not mention a namespaceSelector for a namespaced policy of another namespace", async () => {
   const lines = await linesOf([policy("own", "nodeSelector: {d: '1'}", "lab")], POD());
   expect(lines[0]).toMatch(/^ {2}lab\/own +not {2}the policy is in namespace lab$/);
 });
 
-test("a policy that refuses is said to refuse, in the table and in JSON", async () => {
+test("shows that a policy refuses, in the table and in JSON", async () => {
   const policies = [
     policy("hard", "onConflict: Refuse, nodeSelector: {pool: web}"),
     policy("soft", "nodeSelector: {pool: web}"),
@@ -54,7 +54,7 @@ test("a policy that refuses is said to refuse, in the table and in JSON", async 
   expect(results[0]?.trace?.[0]).toMatchObject({ policy: "hard", applies: "refuses" });
 });
 
-test("an invalid policy that fails closed refuses, as the webhook would, and one that fails open is skipped", async () => {
+test("an invalid policy with failurePolicy Fail refuses, as the webhook would, and one with Ignore is skipped", async () => {
   const invalid = "tolerations: [{key: a, operator: Exist}]";
   const closed = folder({ "policies.yaml": policy("closed", `failurePolicy: Fail, ${invalid}`) });
   const denied = await usher(["review", "-", "--source", closed, "--trace"], { stdin: POD() });
@@ -90,7 +90,7 @@ groups:
   authorizedUsers: []
 `;
 
-test("node-guard explains every group: why one refuses, and why another does not", async () => {
+test("explains for every group of node-guard why it refuses or does not", async () => {
   const source = folder({ "nodes.yaml": NODE, "guard.yaml": GUARD });
   const { out } = await usher(
     [

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { EXAMPLES, folder, reviewed, reviewedOne, usher } from "./usher.ts";
 
-/** The provenance that a stored object carries of what usher gave it. */
+/** The provenance annotation of a stored object that usher changed. */
 const NOTE = JSON.stringify({
   placement: [
     {
@@ -41,7 +41,7 @@ test("an update restores injections of the stored object, and adds none", async 
   expect(updated.changes).toMatchObject([
     { policy: "etcd-pool", path: "spec.template.spec.nodeSelector.pool" },
   ]);
-  // --old can mean nothing else.
+  // --old implies UPDATE.
   expect(await reviewedOne(args)).toEqual(updated);
   const traced = await usher(["review", ...args, ...UPDATE, "--trace"]);
   expect(traced.out.split("\n").slice(1, 6)).toEqual([

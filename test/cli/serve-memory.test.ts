@@ -10,10 +10,10 @@ import { type MemoryCgroup, memoryCgroup, peakBytes } from "./memory-cgroup.ts";
 import { post, readyOf, watched } from "./serving.ts";
 import { MAIN, start } from "./usher.ts";
 
-/** The limit of the Deployment that usher installs. */
+/** The memory limit of the Deployment that usher installs. */
 const LIMIT = 512 * 1_024 * 1_024;
 
-/** What Node makes of it; the flag is for machines on which no cgroup can be made. */
+/** The heap size that Node derives from the limit. The flag is for machines on which no cgroup can be created. */
 const HEAP_MB = 256;
 
 const LOAD_MS = 10_000;
@@ -51,7 +51,7 @@ test("Node sizes its heap by the limit of the container", () => {
   expect(Number(limit) / LIMIT).toBeLessThan(0.6);
 });
 
-test("no mix of requests ends usher within the memory that it is installed with", {
+test("no mix of requests exceeds the memory limit of the installation", {
   timeout: 120_000,
 }, async () => {
   const source = writeSource(folder, 1_000);
@@ -69,7 +69,7 @@ test("no mix of requests ends usher within the memory that it is installed with"
     const statuses = await hostileLoad({ host: hostname, port: Number(port), ca }, LOAD_MS);
     expect(usher.child.exitCode).toBeNull();
     expect(usher.child.signalCode).toBeNull();
-    // Some were evaluated and some too large, so the load was neither all noise nor all harmless.
+    // Some requests were evaluated and some were too large, so the load exercised both paths.
     expect([...statuses.keys()].sort()).toEqual(["200", "200 too large"]);
     expect((await post(`${webhook}/mutate`, ca, review())).status).toBe(200);
     if (process.platform === "linux") expect(peakBytes(usher.child.pid ?? 0)).toBeLessThan(LIMIT);

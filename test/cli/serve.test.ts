@@ -9,7 +9,7 @@ import { EXAMPLES, folder, program } from "./usher.ts";
 const POLICIES = readFileSync(join(EXAMPLES, "policies.yaml"), "utf8");
 const NAMESPACES = readFileSync(join(EXAMPLES, "namespaces.yaml"), "utf8");
 
-/** Each starts programs, which take long on a busy machine. */
+/** Each test starts programs, which is slow on a busy machine. */
 const STARTS = { timeout: 120_000 };
 
 test(
@@ -37,7 +37,7 @@ test(
       expect(again[i]).toMatchObject({ code: 2, out: "" });
       expect(again[i]?.err).toContain(`is in use: stop the other program or choose another with ${flag}\n`);
     }
-    // As npm does: the terminal sends it to all, and the parent process sends it on.
+    // As with npm: the terminal sends the signal to all processes, and the parent process sends it again.
     served.child.kill("SIGINT");
     served.child.kill("SIGINT");
     const { code, out } = await served.end;
@@ -46,7 +46,7 @@ test(
   },
 );
 
-test("clients need a certificate of the authority that the configuration names", STARTS, async () => {
+test("clients need a certificate of the configured authority", STARTS, async () => {
   const { ca: clientCa } = await makeCertificate(["kube-apiserver"]);
   const configuration = { apiVersion: "usher.dev/v1alpha1", kind: "UsherConfiguration", spec: { clientCa } };
   const config = join(folder({ "usher.json": JSON.stringify(configuration) }), "usher.json");

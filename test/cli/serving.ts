@@ -17,7 +17,7 @@ export interface Serving {
   readonly child: ChildProcessByStdio<Writable, Readable, Readable>;
   /** The first line on stdout. */
   readonly line: string;
-  /** Fulfilled once stderr has said so; rejected where it ends before. */
+  /** Resolves once stderr contains the text; rejects if stderr ends before. */
   readonly said: (what: RegExp) => Promise<string>;
   readonly end: Promise<Ran>;
 }
@@ -28,7 +28,7 @@ export async function serving(args: readonly string[]): Promise<Serving> {
   return watched(child);
 }
 
-/** Follows a program that is to say on stdout that it is ready. */
+/** Follows a program that prints a line to stdout when it is ready. */
 export async function watched(child: Serving["child"]): Promise<Serving> {
   let heard = "";
   const listeners = new Set<() => void>();
@@ -72,7 +72,7 @@ export function get(url: string): Promise<Answer> {
   });
 }
 
-/** POSTs JSON, trusting only this authority. `servername`: whose certificate it must be, where that is not the host. */
+/** POSTs JSON, trusting only this authority. `servername`: the name that the certificate must have, if it is not the host. */
 export function post(url: string, ca: string, body: unknown, servername?: string): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const headers = { "content-type": "application/json" };

@@ -173,20 +173,20 @@ test.each([
   },
 );
 
-test("what is right passes with --strict", async () => {
+test("accepts valid input with --strict", async () => {
   const { code, err } = await usher(["review", "-", "--source", EXAMPLES, "--strict"], { stdin: POD });
   expect(err).toBe("");
   expect(code).toBe(0);
 });
 
-test("a policy in a version that its kind does not have is an error: an API server would not take it", async () => {
+test("a policy in a version that its kind does not have is an error, as an API server would reject it", async () => {
   const stdin = policy().replace("v1alpha1", "v1");
   const { code, err } = await usher(["review", "-", "--source", EXAMPLES], { stdin });
   expect(err).toMatch(/stdin:1:13: apiVersion: PodSchedulingPolicy has no version/);
   expect(code).toBe(2);
 });
 
-test("JSON has the file and line of each object, also in lists, and what is wrong with the input", async () => {
+test("JSON has the file and line of each object, also in lists, and the problems of the input", async () => {
   const directory = folder({
     "a.yaml": `# a comment\n\n---\n# another\n${POD}---\napiVersion: v1\nkind: List\nitems:\n  - ${POD.trim().replaceAll("\n", "\n    ")}\n`,
     "b.json": JSON.stringify(parse(POD)),
@@ -212,7 +212,7 @@ test("JSON has the file and line of each object, also in lists, and what is wron
   ]);
 });
 
-test("what policies need and the source does not have is an error with --strict", async () => {
+test("facts that policies need and the source does not have are an error with --strict", async () => {
   const by = "namespaceSelector: {matchLabels: {a: b}}, ";
   const source = folder({
     "a.yaml": policy({ kind: "ClusterPodSchedulingPolicy", metadata: "name: a" }).replace(
@@ -236,7 +236,7 @@ test("warnings are exit code 1 with --fail-on warning", async () => {
   ).toBe(0);
 });
 
-test("a workload whose pods will be denied says so, and is exit code 1", async () => {
+test("reports a workload whose pods will be denied, with exit code 1", async () => {
   const source = folder({
     "cluster.yaml":
       "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop, labels: {pod-security.kubernetes.io/enforce: baseline}}\n",
@@ -259,7 +259,7 @@ test("a workload whose pods will be denied says so, and is exit code 1", async (
   expect((await usher(args, { stdin: stdin(false) })).code).toBe(0);
 });
 
-test("a chart is named as such, and a kustomization is passed over with a note", async () => {
+test("reports a chart as such, and skips a kustomization with a note", async () => {
   const chart = folder({
     "Chart.yaml": "apiVersion: v2\nname: x\nversion: 1.0.0\n",
     "values.yaml": "a: 1\n",

@@ -12,6 +12,9 @@ test.each([
     ["system:serviceaccounts", "system:serviceaccounts:shop", "system:authenticated"],
   ],
   ["system:serviceaccount:shop:robot", ["dev"], ["dev", "system:authenticated"]],
-])("--as %s with groups %j has %j, as the API server impersonates", (username, groups, all) => {
-  expect(userInfoFor(username, groups)).toEqual({ username, groups: all });
-});
+])(
+  "--as %s with groups %j has the groups %j, as with impersonation in the API server",
+  (username, groups, all) => {
+    expect(userInfoFor(username, groups)).toEqual({ username, groups: all });
+  },
+);

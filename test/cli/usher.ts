@@ -40,7 +40,7 @@ export async function usher(
     readonly columns?: number;
     readonly env?: Record<string, string>;
     readonly modules?: readonly ModuleDeclaration[];
-    /** What it is called as. */
+    /** The program's name. */
     readonly name?: string;
   } = {},
 ): Promise<Ran> {
@@ -67,7 +67,7 @@ export interface ReviewJson {
   readonly summary: ReviewSummary;
 }
 
-/** Reviews and gives the result as the program prints it for other programs. */
+/** Runs a review with JSON output and returns the parsed result. */
 export async function reviewed(args: readonly string[], stdin = ""): Promise<Ran & ReviewJson> {
   const ran = await usher(["review", ...args, "-o", "json"], { stdin });
   return { ...ran, ...(JSON.parse(ran.out) as ReviewJson) };
@@ -97,7 +97,7 @@ export function start(
   const child = spawn(command, args, { cwd: ROOT, ...options, stdio: ["pipe", "pipe", "pipe"] });
   onTestFinished(() => {
     if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
-    // A group of its own is ended whole: npm would leave behind what it started.
+    // Ends the whole process group: npm would leave its child processes behind.
     process.kill(options.detached === true ? -child.pid : child.pid, "SIGKILL");
   });
   return child;
@@ -111,7 +111,7 @@ export async function ended(child: ChildProcess): Promise<Ran> {
   return { code: await code, out, err };
 }
 
-/** A directory with these files, gone after the test. */
+/** A directory with these files, removed after the test. */
 export function folder(files: Readonly<Record<string, string | Buffer>>): string {
   const directory = mkdtempSync(join(tmpdir(), "usher-cli-"));
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }));

@@ -9,7 +9,7 @@ import { deployment, fixture, service, servingSecret } from "./fixtures/manifest
 describeCluster("an aggregated API server", (cluster) => {
   const namespace = testNamespace(cluster);
 
-  test("is asked through the front proxy, which says who is asking", async () => {
+  test("is called through the front proxy, which passes the user's identity", async () => {
     await cluster().createNode("aggregation-node");
     const { secret, caBundle } = await servingSecret(namespace(), "seats");
     const frontProxyCa = readFileSync(join(cluster().info.folder, "front-proxy-ca.crt"), "utf8");

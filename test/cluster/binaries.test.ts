@@ -33,7 +33,7 @@ function program(path: string): void {
   chmodSync(path, 0o755);
 }
 
-/** Stands in for Go: notes what it was asked for. */
+/** Stands in for Go: records its calls. */
 function fakeCompiler(asked: string[]): Compiler {
   return async ({ name }, target) => {
     asked.push(name);
@@ -41,7 +41,7 @@ function fakeCompiler(asked: string[]): Compiler {
   };
 }
 
-/** No Go, and nothing ready-made. GOROOT, because Go is also found where its own instructions put it. */
+/** Neither Go nor prebuilt binaries. GOROOT, because Go is also found in its default install location. */
 function bare(): Record<string, string> {
   return {
     USHER_CACHE: join(folder, "cache"),
@@ -50,17 +50,17 @@ function bare(): Record<string, string> {
   };
 }
 
-describe("where binaries lie", () => {
+describe("where binaries are stored", () => {
   const [etcd] = RECIPES as readonly [Recipe];
   const files = { goMod: "require go.etcd.io/etcd/server/v3 v3.7.3\n", goSum: "sums" };
 
-  test("the cache is where the user says, else where caches are", () => {
+  test("the cache is where the user configured it, else in the user's cache folder", () => {
     expect(cacheFolder({ USHER_CACHE: "/x", XDG_CACHE_HOME: "/y", HOME: "/h" })).toBe("/x");
     expect(cacheFolder({ XDG_CACHE_HOME: "/y", HOME: "/h" })).toBe("/y/usher");
     expect(cacheFolder({ HOME: "/h" })).toBe("/h/.cache/usher");
   });
 
-  test("another version, other checksums or another platform are another place", () => {
+  test("another version, other checksums or another platform use another path", () => {
     const newer = { ...files, goMod: files.goMod.replace("v3.7.3", "v3.7.4") };
     const places = [
       cachePath(etcd, files, "linux-x64"),
@@ -84,7 +84,7 @@ describe("where binaries lie", () => {
     expect(() => requiredVersion("module x\n", "go.etcd.io/etcd/server/v3")).toThrow("does not require");
   });
 
-  test("the oracle of each release is one program, built with what that release requires", () => {
+  test("the oracle of each release is one program, built with that release's requirements", () => {
     const places = ["", ...OLDER_RELEASES].map((release) => {
       const oracle = schedulerOracle(release);
       const files = readModule(oracle.module, oracle.program);
@@ -99,7 +99,7 @@ describe("where binaries lie", () => {
 });
 
 describe("building", () => {
-  test("happens once, and then all is found", async () => {
+  test("happens once; afterwards everything is found", async () => {
     const asked: string[] = [];
     const first = await ensureBinaries({ env: bare(), output: silent, compile: fakeCompiler(asked) });
     expect(asked).toEqual([...BINARIES]);
@@ -110,7 +110,7 @@ describe("building", () => {
     expect(asked).toHaveLength(BINARIES.length);
   });
 
-  test("of a tool happens when it is asked for, without the rest", async () => {
+  test("builds a requested tool without the rest", async () => {
     const asked: string[] = [];
     const build = () => ensureTool("helm", { env: bare(), output: silent, compile: fakeCompiler(asked) });
     const path = await build();
@@ -119,7 +119,7 @@ describe("building", () => {
     expect(asked).toEqual(["helm"]);
   });
 
-  test("of two at once, one builds and the other waits for it", async () => {
+  test("of two at once: one builds and the other waits for it", async () => {
     const asked: string[] = [];
     const slow: Compiler = async (recipe, target) => {
       await new Promise((resolve) => setTimeout(resolve, 20));
@@ -134,7 +134,7 @@ describe("building", () => {
     expect(said.filter((text) => text.includes(`waiting for process ${process.pid}`))).toHaveLength(1);
   });
 
-  test("a builder that died does not hold up the next", async () => {
+  test("is not blocked by a builder that died", async () => {
     const env = bare();
     mkdirSync(join(folder, "cache"), { recursive: true });
     writeFileSync(join(folder, "cache", "building.lock"), `${process.pid} Thu Jan  1 00:00:00 1970`);
@@ -143,7 +143,7 @@ describe("building", () => {
     expect(asked).toHaveLength(BINARIES.length);
   });
 
-  test("that fails leaves nothing behind, keeps what was built before, and lets the next try", async () => {
+  test("that fails leaves nothing behind, keeps earlier builds, and lets the next attempt run", async () => {
     const half: Compiler = async ({ name }, target) => {
       program(target);
       if (name === "kube-apiserver") throw new Error("no space left");
@@ -156,7 +156,7 @@ describe("building", () => {
     expect(asked).toEqual(BINARIES.filter((name) => name !== "etcd"));
   });
 
-  test("says what it builds, how much of it, and how long that takes", async () => {
+  test("prints what is built, the progress, and the expected time", async () => {
     const said: string[] = [];
     await ensureBinaries({
       env: bare(),
@@ -168,7 +168,7 @@ describe("building", () => {
     expect(said.at(-1)).toMatch(/^built kwok after \d+ s\n$/);
   });
 
-  test("takes what KUBEBUILDER_ASSETS has, and builds only the rest", async () => {
+  test("uses the binaries in KUBEBUILDER_ASSETS, and builds only the rest", async () => {
     for (const name of ["etcd", "kube-apiserver", "kubectl"]) program(join(folder, name));
     const asked: string[] = [];
     const env = { ...bare(), KUBEBUILDER_ASSETS: folder };
@@ -179,31 +179,31 @@ describe("building", () => {
   });
 });
 
-describe("what a run needs", () => {
+describe("the programs that a run needs", () => {
   const TEST = join(import.meta.dirname, "..");
   const of = (...files: string[]) => neededBy(files.map((file) => join(TEST, file)));
 
-  test("is built in one go before the first test: the control plane and the tools of its files", async () => {
+  test("are built together before the first test: the control plane and the tools of its files", async () => {
     const asked: string[] = [];
     const needed = of("e2e/certificates.test.ts", "e2e/alerts.test.ts");
     await ensureNeeded(needed, { env: bare(), output: silent, compile: fakeCompiler(asked) });
     expect(asked).toEqual([...BINARIES, "promtool", "cert-manager"]);
   });
 
-  test("is seen through the files that a test imports", () => {
+  test("are found through the files that a test imports", () => {
     expect(of("e2e/certificates.test.ts")).toEqual({ controlPlane: true, tools: ["cert-manager"] });
     expect(of("e2e/chart-values.test.ts").tools).toEqual(["helm", "helm3"]);
     expect(of("words.test.ts")).toEqual({ controlPlane: false, tools: [] });
   });
 
-  test("is each tool that there is, for all files together", () => {
+  test("include each existing tool, for all files together", () => {
     const { tools } = of(...globSync("**/*.test.ts", { cwd: TEST }));
     expect([...tools].sort()).toEqual(Object.keys(TOOLS).sort());
   });
 });
 
 describe("without Go", () => {
-  test("it says what is missing and how to get it", async () => {
+  test("reports what is missing and how to get it", async () => {
     const answer = clusterAvailable(bare());
     expect(answer).toMatchObject({
       available: false,
@@ -213,12 +213,12 @@ describe("without Go", () => {
     await expect(ensureBinaries({ env: bare(), output: silent })).rejects.toThrow("Go is not installed");
   });
 
-  test("a cluster can be had all the same once everything is built", async () => {
+  test("a cluster is available once everything is built", async () => {
     await ensureBinaries({ env: bare(), output: silent, compile: fakeCompiler([]) });
     expect(clusterAvailable(bare())).toEqual({ available: true });
   });
 
-  test("and with Go it can be had before", () => {
+  test("with Go, a cluster is available before", () => {
     const go = join(folder, "bin");
     mkdirSync(go);
     program(join(go, "go"));

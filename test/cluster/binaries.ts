@@ -1,4 +1,4 @@
-// The binaries of the test control plane: found where they are, built once where they are not.
+// The binaries of the test control plane: used where found, built once where missing.
 import { join } from "node:path";
 import { type Compiler, compileInto, goCompiler } from "./binaries/compile.ts";
 import { withLock } from "./binaries/lock.ts";
@@ -25,7 +25,7 @@ export interface BinaryOptions {
   readonly compile?: Compiler;
 }
 
-/** Which release of Kubernetes the control plane is of, such as 1.34. @default the newest */
+/** The Kubernetes release of the control plane, such as 1.34. @default the newest */
 const RELEASE = "USHER_KUBERNETES";
 
 const GO_MISSING = [
@@ -47,7 +47,7 @@ function find(recipe: Recipe, env: Environment): string | undefined {
   return isExecutable(path) ? path : undefined;
 }
 
-/** Whether a cluster can be had on this machine, be it after a build; if not, why, and what helps. */
+/** Whether this machine can run a cluster, possibly after a build; if not, why, and what to do. */
 export function clusterAvailable(
   env: Environment = process.env,
 ): { available: true } | { available: false; reason: string } {
@@ -67,7 +67,7 @@ async function buildMissing(
   output: Output,
   compile: Compiler,
 ): Promise<void> {
-  // Looked at again under the lock: another process may just have built them.
+  // Checked again under the lock: another process may have just built them.
   const missing = recipes.filter((recipe) => find(recipe, env) === undefined);
   if (missing.length > 1) {
     const seconds = missing.reduce((sum, { usualSeconds }) => sum + usualSeconds, 0);
@@ -88,7 +88,7 @@ async function buildMissing(
   }
 }
 
-/** The paths of what the recipes make, building what is missing. */
+/** The paths of the built binaries; builds missing ones. */
 async function ensure(recipes: readonly Recipe[], options: BinaryOptions): Promise<string[]> {
   const { env = process.env, output = process.stderr } = options;
   if (recipes.some((recipe) => find(recipe, env) === undefined)) {
@@ -104,32 +104,32 @@ async function ensure(recipes: readonly Recipe[], options: BinaryOptions): Promi
   return recipes.map((recipe) => find(recipe, env) ?? cached(recipe, env));
 }
 
-/** All binaries, building what is missing. The first time takes about a quarter of an hour on two cores. */
+/** All binaries; builds missing ones. The first time takes about a quarter of an hour on two cores. */
 export async function ensureBinaries(options: BinaryOptions = {}): Promise<Binaries> {
   const recipes = recipesFor((options.env ?? process.env)[RELEASE]);
   const paths = await ensure(recipes, options);
   return Object.fromEntries(recipes.map(({ name }, i) => [name, paths[i]])) as Binaries;
 }
 
-/** Builds what is missing of a run's programs, with one count over all of them. */
+/** Builds the missing programs of a run, with one count over all of them. */
 export async function ensureNeeded(needed: Needed, options: BinaryOptions = {}): Promise<void> {
   const controlPlane = needed.controlPlane ? recipesFor((options.env ?? process.env)[RELEASE]) : [];
   await ensure([...controlPlane, ...needed.tools.map((name) => TOOLS[name])], options);
 }
 
-/** The path of a tool, built where it is missing. */
+/** The path of a tool, built if missing. */
 export async function ensureTool(name: ToolName, options: BinaryOptions = {}): Promise<string> {
   const [path = ""] = await ensure([TOOLS[name]], options);
   return path;
 }
 
-/** The path of the oracle of a release's scheduler, built where it is missing. @default the newest */
+/** The path of a release's scheduler oracle, built if missing. @default the newest */
 export async function ensureSchedulerOracle(release = "", options: BinaryOptions = {}): Promise<string> {
   const [path = ""] = await ensure([schedulerOracle(release)], options);
   return path;
 }
 
-/** Why the oracles of these releases can't be had on this machine; empty where they can, be it after a build. */
+/** Why this machine can't have the oracles of these releases; empty if it can, possibly after a build. */
 export function oracleUnavailable(releases: readonly string[], env: Environment = process.env): string {
   const missing = releases.map(schedulerOracle).some((recipe) => find(recipe, env) === undefined);
   return missing && findGo(env) === undefined ? GO_MISSING : "";

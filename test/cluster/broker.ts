@@ -1,5 +1,5 @@
-// One cluster for many test files, started when the first of them asks. Test files run in processes of their own, so they ask over a
-// unix socket and get what they need to connect.
+// One cluster for many test files, started on the first request. Test files run in their own processes, so they ask
+// over a unix socket and get the connection data.
 import { once } from "node:events";
 import { rmSync } from "node:fs";
 import { createServer, get, type Server } from "node:http";
@@ -39,7 +39,7 @@ export class Broker {
   async close(): Promise<void> {
     this.#server.closeAllConnections();
     this.#server.close();
-    // A start that failed has already been told to the one who asked.
+    // The caller that asked has already received the error of a failed start.
     await this.#cluster?.then((cluster) => cluster.stop()).catch(() => undefined);
     rmSync(this.#folder, { recursive: true, force: true });
     await this.#watchdog.leave();

@@ -23,18 +23,18 @@ import { Routes } from "./egress/routes.ts";
 import { Watchdog } from "./processes/watchdog.ts";
 import { type Images, Runner } from "./runner.ts";
 
-/** Another process may take a port between our look and our use of it. */
+/** Another process may take a port between the check and its use. */
 const ATTEMPTS = 3;
 
 export interface ClusterOptions {
-  /** Components to leave out; etcd and the API server are always there. */
+  /** Components to leave out; etcd and the API server always run. */
   readonly without?: readonly Exclude<ComponentName, "etcd" | "kube-apiserver">[];
   /** More flags for a component; the last one of a flag counts. */
   readonly flags?: Partial<Record<ComponentName, readonly string[]>>;
   readonly auditPolicy?: JsonObject;
-  /** What the images of really running pods start, by the last part of the image's name. */
+  /** The programs that the images of real pods start, by the last part of the image's name. */
   readonly images?: Images;
-  /** What stands between really running pods and the API server; gives the address that they use instead of its own. */
+  /** A proxy between real pods and the API server; returns the address that the pods use instead. */
   readonly between?: (server: string) => Promise<string>;
 }
 
@@ -56,12 +56,12 @@ export class Cluster extends ClusterAccess {
     this.#tidy = tidy;
   }
 
-  /** SIGKILL for the processes of a pod that really runs; its kubelet starts them again. */
+  /** Sends SIGKILL to the processes of a real pod; its kubelet restarts them. */
   crash(uid: string): void {
     this.#runner()?.crash(uid);
   }
 
-  /** A part of the control plane, to break: only in a cluster that a test has for itself. */
+  /** A component of the control plane, to break it: only in a cluster that a test owns. */
   component(name: ComponentName): Component {
     const component = this.#components.get(name);
     if (component === undefined) throw new Error(`this cluster runs without ${name}`);
@@ -104,8 +104,8 @@ async function prepareComponents(
       command: binaries[name],
       args: componentArguments(name, files, ports, kubeconfig, options.flags?.[name] ?? []),
       log: join(files.folder, `${name}.log`),
-      // Nothing of a person's own settings, such as a proxy or a kubeconfig. Memory is cheaper here than collecting it: a sixth of a
-      // control plane's processor time goes to that by Go's default.
+      // Without the user's own settings, such as a proxy or a kubeconfig. Memory is cheaper here than garbage
+      // collection, which takes a sixth of a control plane's CPU time with Go's default.
       env: { PATH: process.env["PATH"], HOME: home, GOGC: "400" },
     };
     components.set(
@@ -116,7 +116,7 @@ async function prepareComponents(
   return components;
 }
 
-/** Each needs the API server, and that needs etcd. */
+/** Each needs the API server, which needs etcd. */
 async function startComponents(components: ReadonlyMap<ComponentName, Component>): Promise<void> {
   await components.get("etcd")?.start();
   await components.get("kube-apiserver")?.start();
@@ -124,7 +124,7 @@ async function startComponents(components: ReadonlyMap<ComponentName, Component>
   await Promise.all(others.map(([, component]) => component.start()));
 }
 
-/** Until the controllers have made it, pods in `default` are refused. */
+/** Until the controllers have created it, pods in `default` are refused. */
 async function waitUsable(cluster: Cluster): Promise<void> {
   const path = "/api/v1/namespaces/default/serviceaccounts/default";
   await eventually(
@@ -154,8 +154,8 @@ async function attempt(binaries: Binaries, options: ClusterOptions): Promise<Clu
   };
   let runner: Runner | undefined;
   const tidy = async (): Promise<void> => {
-    // The data is thrown away, so nothing needs to be written to the end. All together: a test may have frozen the API server, and
-    // then only its end lets go of those who wait for its answer.
+    // The data is discarded, so no component needs to flush it. All are killed together: a test may have frozen the API
+    // server, and only its end unblocks the components that wait for its response.
     await Promise.all([
       runner?.stop(),
       ...[...components.values()].map((component) => component.stop("at once")),

@@ -9,19 +9,19 @@ import { livingOwner, ownerMark } from "./processes/owner.ts";
 const parent = mkdtempSync(join(tmpdir(), "usher-sweep-"));
 afterAll(() => rmSync(parent, { recursive: true, force: true }));
 
-/** The id of a process that has ended, and been waited for. */
+/** The id of a process that has ended and has been reaped. */
 function deadPid(): number {
   return spawnSync("true").pid;
 }
 
-test("a mark names its owner while it lives, and no process that got its id later", () => {
+test("a mark names its owner while the owner lives, and not a later process with the same id", () => {
   expect(livingOwner(ownerMark())).toBe(process.pid);
   expect(livingOwner(`${process.pid} Thu Jan  1 00:00:00 1970`)).toBeUndefined();
   expect(livingOwner(`${deadPid()} Thu Jan  1 00:00:00 1970`)).toBeUndefined();
   expect(livingOwner("")).toBeUndefined();
 });
 
-test("only folders of owners that are gone are swept, and nothing else", () => {
+test("only folders of dead owners are removed", () => {
   const mine = makeDataFolder(parent);
   const abandoned = makeDataFolder(parent);
   writeFileSync(join(abandoned, "owner"), `${deadPid()} long ago`);

@@ -1,5 +1,5 @@
-// Each cluster has a folder of its own under the system's temporary folder, marked with its owner. Normally the owner or its
-// watchdog removes it; after a power cut, say, the next start does.
+// Each cluster has its own folder under the system's temporary folder, marked with its owner. Normally the owner or its
+// watchdog removes it; after a power cut, for example, the next start does.
 import {
   mkdtempSync,
   readdirSync,
@@ -15,7 +15,7 @@ import { livingOwner, ownerMark } from "./processes/owner.ts";
 
 const PREFIX = "usher-cluster-";
 const OWNER = "owner";
-/** A folder without a mark may be one that is being made right now. */
+/** A folder without a mark may be in creation. */
 const UNMARKED_FOR_MS = 60_000;
 
 function abandoned(folder: string): boolean {
@@ -29,7 +29,7 @@ function abandoned(folder: string): boolean {
   }
 }
 
-/** Removes the folders of owners that are gone. Their processes are gone too: the watchdog saw to that, or the machine did. */
+/** Removes the folders of dead owners. Their processes are gone too: the watchdog killed them, or the machine restarted. */
 export function sweepAbandoned(parent = tmpdir()): readonly string[] {
   const swept: string[] = [];
   for (const name of readdirSync(parent)) {

@@ -1,4 +1,4 @@
-// How a test file asks for a cluster.
+// How test files request a cluster.
 
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, inject } from "vitest";
@@ -11,7 +11,7 @@ import { type Cluster, type ClusterOptions, startCluster } from "./cluster.ts";
 const FIRST_START_MS = 60 * 60_000;
 const STOP_MS = 60_000;
 
-/** Whether this is `npm run test:long`, which repeats in full what `npm test` does once or in part. */
+/** Whether this is `npm run test:long`, which runs in full what `npm test` runs once or in part. */
 export const LONG = process.env["USHER_LONG"] !== undefined;
 
 function describeWith<T>(
@@ -21,7 +21,7 @@ function describeWith<T>(
   body: (opened: () => T) => void,
 ): void {
   const reason = inject("clusterUnavailable");
-  // Only where there is no way to have a cluster; global-setup.ts says so after the summary.
+  // Only on machines that can't run a cluster; global-setup.ts reports it after the summary.
   describe.skipIf(reason !== "")(title, () => {
     let opened: T | undefined;
     beforeAll(async () => {
@@ -32,20 +32,20 @@ function describeWith<T>(
     }, STOP_MS);
     body(() => {
       if (opened === undefined)
-        throw new Error("the cluster is there once the tests run, not while they are collected");
+        throw new Error("the cluster is available when the tests run, not while they are collected");
       return opened;
     });
   });
 }
 
-/** Tests in the cluster that all files share: work in namespaces of your own, and leave the control plane whole. */
+/** Tests in the cluster that all files share: use your own namespaces, and leave the control plane intact. */
 export function describeCluster(title: string, body: (cluster: () => ClusterAccess) => void): void {
   const open = async (): Promise<ClusterAccess> =>
     new ClusterAccess(await askBroker(inject("clusterBroker")));
   describeWith(title, open, (access) => access.close(), body);
 }
 
-/** Tests in a cluster that these have for themselves, to break it or to run it with other flags. */
+/** Tests in their own cluster, to break it or to run it with other flags. */
 export function describeOwnCluster(
   title: string,
   options: ClusterOptions | (() => Promise<ClusterOptions>),
@@ -78,7 +78,7 @@ export async function createNamespace(
   return name;
 }
 
-/** A namespace for the tests of one `describe`; deleted after them, so that what runs in it ends. */
+/** A namespace for the tests of one `describe`; deleted after them, so that its pods end. */
 export function testNamespace(cluster: () => ClusterAccess): () => string {
   let name = "";
   beforeAll(async () => {

@@ -7,9 +7,9 @@ import { Broker } from "./broker.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** Why there can be no cluster here; empty where there can. */
+    /** Why this machine can't run a cluster; empty if it can. */
     readonly clusterUnavailable: string;
-    /** Where to ask for the shared cluster. */
+    /** The socket of the shared cluster's broker. */
     readonly clusterBroker: string;
   }
 }
@@ -20,7 +20,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   try {
     if (answer.available) await ensureNeeded(neededBy(project.vitest.state.getPaths()));
   } catch (error) {
-    // The tests that need the program fail, and only these.
+    // Only the tests that need the program fail.
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
   }
   const broker = new Broker();
@@ -29,7 +29,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   project.provide("clusterBroker", broker.socket);
   return async () => {
     await broker.close();
-    // After the summary, where it is seen.
+    // After the summary, where it is visible.
     if (reason !== "") process.stdout.write(`\nNOT RUN: the tests that need a cluster. ${reason}\n`);
     const noImage = imageUnavailable();
     if (noImage !== "") process.stdout.write(`\nNOT RUN: the tests of the image. ${noImage}\n`);

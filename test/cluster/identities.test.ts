@@ -9,7 +9,7 @@ const BOB = { user: "bob", groups: ["developers"] };
 describeCluster("identities", (cluster) => {
   const namespace = testNamespace(cluster);
 
-  test("a certificate makes anyone: the API server sees the user and the groups", async () => {
+  test("the API server takes user and groups from the certificate", async () => {
     const review = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" };
     const seen = await cluster().call(
       "POST",
@@ -22,7 +22,7 @@ describeCluster("identities", (cluster) => {
     });
   });
 
-  test("RBAC forbids a person without rights, and the audit log has it", async () => {
+  test("RBAC forbids a user without permissions, and the audit log has an entry", async () => {
     const who = { user: `bob-${namespace()}` };
     const refused = await cluster().kubectl(["-n", namespace(), "create", "configmap", "x"], { as: who });
     expect(refused.code).toBe(1);
@@ -39,11 +39,11 @@ describeCluster("identities", (cluster) => {
     });
   });
 
-  test("RBAC lets a group do what it is bound to and nothing else", async () => {
+  test("RBAC allows a group what it is bound to and nothing else", async () => {
     const bind = ["create", "rolebinding", "edit", "--clusterrole=edit", "--group=developers"];
     expect((await cluster().kubectl(["-n", namespace(), ...bind])).code).toBe(0);
     const path = `/api/v1/namespaces/${namespace()}/configmaps`;
-    const made = await eventually("the binding to count", async () => {
+    const made = await eventually("the binding to take effect", async () => {
       const reply = await cluster().request("POST", path, { metadata: { generateName: "made-" } }, BOB);
       return reply.status === 201 && reply;
     });
@@ -51,7 +51,7 @@ describeCluster("identities", (cluster) => {
     expect((await cluster().request("GET", "/api/v1/nodes", undefined, BOB)).status).toBe(403);
   });
 
-  test("a node may label itself, but NodeRestriction refuses the labels that are not for it", async () => {
+  test("a node may label itself, but NodeRestriction refuses restricted labels", async () => {
     await cluster().createNode("identities-n1");
     const patch = (labels: Record<string, string>) =>
       cluster().request(

@@ -1,4 +1,4 @@
-// `npm run cluster`: a control plane for a person, until Ctrl-C.
+// `npm run cluster`: a control plane for interactive use, until Ctrl-C.
 import { startCluster } from "./cluster.ts";
 import { runUsherForReal } from "./run-usher.ts";
 
@@ -43,5 +43,5 @@ Logs of every part and the audit log: ${folder}
 Pods with the label usher.dev/run=true run for real, too; of all others kwok only plays that they run.
 Ctrl-C stops it and removes everything.
 `);
-// The components run by themselves; something has to keep this process.
+// The components run as separate processes; this keeps the process alive.
 setInterval(() => undefined, 2 ** 30);

@@ -29,7 +29,7 @@ function start(script: URL): ChildProcess {
   });
 }
 
-/** What it prints up to the first line that is wanted. */
+/** The output up to the first line that matches. */
 async function linesUntil(child: ChildProcess, wanted: RegExp): Promise<string> {
   if (child.stdout === null) throw new Error("no output to read");
   const lines: string[] = [];
@@ -40,9 +40,9 @@ async function linesUntil(child: ChildProcess, wanted: RegExp): Promise<string> 
   throw new Error(`ended without a line like ${wanted}`);
 }
 
-// Under `describeCluster`, although they start their own: where there can be no cluster they can't run either.
-describeCluster("the life of a cluster", () => {
-  test("two at once know nothing of each other, and stopping leaves no process and no file", async () => {
+// Under `describeCluster`, although they start their own: without a cluster they can't run either.
+describeCluster("the life cycle of a cluster", () => {
+  test("two clusters are independent, and stopping one leaves no process and no file", async () => {
     const [one, other] = await Promise.all([startCluster(), startCluster()]);
     const pids = [...pidsOf(one), ...pidsOf(other)];
     try {
@@ -57,7 +57,7 @@ describeCluster("the life of a cluster", () => {
     expect([one, other].filter(({ info }) => existsSync(info.folder))).toEqual([]);
   });
 
-  test("a killed owner takes its cluster with it, pods that really run included", async () => {
+  test("killing the owner ends its cluster, including pods that run for real", async () => {
     const owner = start(new URL("./fixtures/owner.ts", import.meta.url));
     const { folder, pids } = JSON.parse(await linesUntil(owner, /^\{/)) as { folder: string; pids: number[] };
     expect(pids.map(alive)).toEqual([true, true, true, true, true, true]);
@@ -65,7 +65,7 @@ describeCluster("the life of a cluster", () => {
     await eventually("all of it gone", () => !pids.some(alive) && !existsSync(folder));
   });
 
-  test("`npm run cluster` says how to use it, and Ctrl-C ends it and tidies up", async () => {
+  test("`npm run cluster` prints how to use it, and Ctrl-C ends it and cleans up", async () => {
     const kept = start(new URL("./keep.ts", import.meta.url));
     const said = await linesUntil(kept, /Ctrl-C/);
     const kubeconfig = /export KUBECONFIG=(.*)/.exec(said)?.[1] ?? "";
@@ -78,14 +78,14 @@ describeCluster("the life of a cluster", () => {
     expect(existsSync(kubeconfig)).toBe(false);
   });
 
-  test("a component that does not start is named, with the end of its log, and the rest is stopped", async () => {
+  test("a component that does not start is named with the end of its log, and the rest is stopped", async () => {
     const broken = startCluster({ flags: { "kube-apiserver": ["--no-such-flag"] } });
     await expect(broken).rejects.toThrow(
       /kube-apiserver ended with code 1; its log .*unknown flag: --no-such-flag/s,
     );
   });
 
-  test("ends even while its API server is frozen", async () => {
+  test("stops even while its API server is frozen", async () => {
     const other = await startCluster(SMALL);
     other.component("kube-apiserver").freeze();
     await other.stop();
@@ -93,17 +93,17 @@ describeCluster("the life of a cluster", () => {
   });
 });
 
-describeOwnCluster("a cluster of one's own", SMALL, (cluster) => {
+describeOwnCluster("an own cluster", SMALL, (cluster) => {
   test("runs without the components that were left out", () => {
     expect(() => cluster().component("kube-scheduler")).toThrow("without kube-scheduler");
     expect(alive(cluster().component("kwok").pid)).toBe(true);
   });
 
-  test("may be broken: its API server goes and comes back with all it had", async () => {
+  test("its API server can be stopped, and comes back with all data", async () => {
     await cluster().call("POST", "/api/v1/namespaces", { metadata: { name: "stays" } });
     const server = cluster().component("kube-apiserver");
     await server.stop("at once");
-    // A connection from before may be found broken first.
+    // A connection from before may fail first.
     await expect(cluster().request("GET", "/api/v1/namespaces/stays")).rejects.toThrow(
       /ECONNREFUSED|ECONNRESET|hang up/,
     );

@@ -6,13 +6,13 @@ import { describeCluster, testNamespace } from "./describe.ts";
 describeCluster("a shared cluster", (cluster) => {
   const namespace = testNamespace(cluster);
 
-  test("says the version that it was built from", async () => {
+  test("reports the version that it was built from", async () => {
     const version = await cluster().call("GET", "/version");
     expect(stringAt(version, "gitVersion")).toMatch(/^v1\.\d+\.\d+$/);
     expect(stringAt(version, "minor")).toMatch(/^\d+$/);
   });
 
-  test("places a pod by the real scheduler on the node that fits, where it runs", async () => {
+  test("the real scheduler places a pod on the fitting node, where it runs", async () => {
     await cluster().createNode("nodes-plain");
     await cluster().createNode("nodes-disk", { labels: { disk: "fast" } });
     const pods = `/api/v1/namespaces/${namespace()}/pods`;
@@ -30,7 +30,7 @@ describeCluster("a shared cluster", (cluster) => {
     expect(stringAt(pod, "status", "podIP")).toMatch(/^10\.244\./);
   });
 
-  test("makes a node ready again that is unknown, as after the machine slept, and leaves one that is not ready", async () => {
+  test("a node in state Unknown becomes ready again, and one that is not ready stays so", async () => {
     const status = async (name: string) => {
       const found = await cluster().call("GET", `/api/v1/nodes/${name}`);
       return listAt(found, "status", "conditions").find((one) => at(one, "type") === "Ready");
@@ -46,7 +46,7 @@ describeCluster("a shared cluster", (cluster) => {
     expect(await status("nodes-down")).toMatchObject({ status: "False", reason: "Test" });
   });
 
-  test("leaves a pod that fits nowhere pending, and says why", async () => {
+  test("a pod that fits nowhere stays pending, with the reason", async () => {
     await cluster().createNode("nodes-small", {
       labels: { size: "small" },
       capacity: { cpu: "1", memory: "1Gi", pods: "10" },
@@ -67,7 +67,7 @@ describeCluster("a shared cluster", (cluster) => {
     expect(why).toContain("Insufficient cpu");
   });
 
-  test("runs controllers: a Deployment becomes pods, and a deleted one is replaced", async () => {
+  test("controllers run: a Deployment creates pods, and a deleted one is replaced", async () => {
     const run = (...args: readonly string[]) => cluster().kubectl(["-n", namespace(), ...args]);
     expect((await run("create", "deployment", "site", "--image=site", "--replicas=2")).code).toBe(0);
     expect((await run("rollout", "status", "deployment/site", "--timeout=60s")).code).toBe(0);
@@ -80,7 +80,8 @@ describeCluster("a shared cluster", (cluster) => {
     expect(names).toHaveLength(2);
     const [first = "", second = ""] = names;
     expect((await run("delete", first)).code).toBe(0);
-    // The rollout counts as complete until the controller has seen the deletion, so the pods themselves are awaited.
+    // The rollout counts as complete until the controller has seen the deletion, so the test waits for the pods
+    // themselves.
     const after = await eventually("a replacement for the deleted pod", async () => {
       const now = await podNames();
       return now.length === 2 && !now.includes(first) && now;

@@ -11,7 +11,7 @@ function listen(): Promise<{ port: number; close: () => Promise<void> }> {
   });
 }
 
-/** Ports of the loopback that were free a moment ago. Taken together and then let go, so that no two are the same. */
+/** Ports of the loopback interface that were free a moment ago. Bound together and then released, so that no two are the same. */
 export async function freePorts(count: number): Promise<readonly number[]> {
   const held = await Promise.all(Array.from({ length: count }, listen));
   await Promise.all(held.map(({ close }) => close()));

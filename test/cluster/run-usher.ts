@@ -1,4 +1,4 @@
-// For `npm run cluster`: pods with usher's image run for real, so that `usher install` works as anywhere, without a label.
+// For `npm run cluster`: pods with usher's image run for real, so that `usher install` works without a label.
 import type { JsonObject } from "../../src/core/json.ts";
 import type { Cluster } from "./cluster.ts";
 import { RUN_LABEL } from "./runner/label.ts";
@@ -40,7 +40,7 @@ const BINDING: JsonObject = {
   spec: { policyName: NAME },
 };
 
-/** Says what to type: API servers before 1.36 do not serve such policies, and there the pods need the label. */
+/** The command to type: API servers before 1.36 do not serve such policies, so the pods need the label there. */
 export async function runUsherForReal(cluster: Cluster): Promise<string> {
   const { status } = await cluster.request("GET", `/apis/${GROUP}/mutatingadmissionpolicies`);
   if (status !== 200) return `usher install --pod-label ${RUN_LABEL}=true`;

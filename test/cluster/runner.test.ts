@@ -41,7 +41,7 @@ function pod(
   };
 }
 
-describeCluster("pods that really run", (cluster) => {
+describeCluster("pods that run for real", (cluster) => {
   const namespace = testNamespace(cluster);
   const path = (resource: string, name = ""): string =>
     `/api/v1/namespaces/${namespace()}/${resource}/${name}`.replace(/\/$/, "");
@@ -109,7 +109,7 @@ describeCluster("pods that really run", (cluster) => {
       const now = JSON.parse(await fetchText(`http://127.0.0.1:${port}/`));
       return now.secret === "changed" && now;
     });
-    // Mounted by subPath: all volumes are refreshed in their order, and this one stays.
+    // Mounted by subPath: all volumes are refreshed in order, and this one stays.
     expect(after.config).toBe("v1");
 
     await fetchText(`http://127.0.0.1:${port}/exit/3`);
@@ -121,7 +121,7 @@ describeCluster("pods that really run", (cluster) => {
     expect(JSON.parse(await fetchText(`http://127.0.0.1:${port}/`)).config).toBe("v2");
   });
 
-  test("succeed or fail for good where they are not to be restarted", async () => {
+  test("succeed or fail permanently when they are not restarted", async () => {
     const once = { restartPolicy: "Never" };
     await cluster().call("POST", path("pods"), pod("good", ["node", "-e", "console.log('done')"], {}, once));
     await cluster().call("POST", path("pods"), pod("bad", ["node", "-e", "process.exit(7)"], {}, once));
@@ -136,7 +136,7 @@ describeCluster("pods that really run", (cluster) => {
     expect(cluster().podLog(namespace(), "good")).toContain("done");
   });
 
-  test("wait for a ConfigMap that is not there yet", async () => {
+  test("wait for a ConfigMap that does not exist yet", async () => {
     const spec = { volumes: [{ name: "late", configMap: { name: "late" } }], restartPolicy: "Never" };
     const command = ["node", "-e", "console.log(require('fs').readFileSync('/late/word', 'utf8'))"];
     await cluster().call(
@@ -153,7 +153,7 @@ describeCluster("pods that really run", (cluster) => {
     expect(cluster().podLog(namespace(), "patient")).toContain("there");
   });
 
-  test("run init containers first, one after the other", async () => {
+  test("run init containers first, in sequence", async () => {
     const write = (text: string) => ["node", "-e", `require('fs').appendFileSync('/shared/log', '${text};')`];
     const mount = { image: "any", volumeMounts: [{ name: "shared", mountPath: "/shared" }] };
     const spec = {
@@ -170,7 +170,7 @@ describeCluster("pods that really run", (cluster) => {
     expect(cluster().podLog(namespace(), "ordered")).toContain("one;two;");
   });
 
-  test("are asked by probes of every kind, and restarted when they are not well", async () => {
+  test("are probed with every kind of probe, and restarted when unhealthy", async () => {
     const spec = { volumes: [{ name: "state", emptyDir: {} }] };
     const container = {
       volumeMounts: [{ name: "state", mountPath: "/state" }],
@@ -196,10 +196,10 @@ describeCluster("pods that really run", (cluster) => {
     writeFileSync(join(state, "ill"), "");
     await eventually("it restarted", async () => Number(at(await first(), "restartCount")) > 0);
     rmSync(join(state, "ill"));
-    await eventually("it ready again", async () => at(await first(), "ready") === true);
+    await eventually("ready again", async () => at(await first(), "ready") === true);
   });
 
-  test("are ended by SIGKILL when they outstay their grace", async () => {
+  test("get SIGKILL when their grace period is over", async () => {
     const deaf = [
       "node",
       "-e",
@@ -207,7 +207,7 @@ describeCluster("pods that really run", (cluster) => {
     ];
     await cluster().call("POST", path("pods"), pod("deaf", deaf, {}, { terminationGracePeriodSeconds: 1 }));
     const pid = await eventually(
-      "its first words",
+      "the first output",
       () => /pid (\d+)/.exec(cluster().podLog(namespace(), "deaf"))?.[1],
     );
     await cluster().call("DELETE", path("pods", "deaf"));

@@ -1,8 +1,8 @@
-// The kubelet and kube-proxy of the harness, for pods that must really run: those with the label `usher.dev/run: "true"` that the
-// scheduler has bound to a node. Each container is a local process, with its files, environment and token (`runner/rewrite.ts` says how
-// paths and ports are made local). Status, readiness, restarts and the end are what a kubelet makes of them, written as the pod's node.
-// A Service reaches the ready ones through the API server's egress proxy. Not there: sidecar init containers, `kubectl logs` and
-// `exec` (see `podLog`), limits of memory and CPU.
+// The harness's kubelet and kube-proxy, for pods that run for real: those with the label `usher.dev/run: "true"` that
+// the scheduler has bound to a node. Each container is a local process with its files, environment and token
+// (`runner/rewrite.ts` explains how paths and ports are made local). Status, readiness, restarts and termination follow
+// a kubelet, and are written as the pod's node. A Service reaches the ready ones through the API server's egress proxy.
+// Not supported: sidecar init containers, `kubectl logs` and `exec` (see `podLog`), limits of memory and CPU.
 import type { JsonObject } from "../../src/core/json.ts";
 import { stringAt } from "../../src/core/json.ts";
 import type { ClusterAccess } from "./access/access.ts";
@@ -42,7 +42,7 @@ export class Runner {
   #slices: Objects = new Map();
   #addresses = 0;
 
-  /** `server`: where pods find the API server. */
+  /** `server`: the API server's address for pods. */
   constructor(
     cluster: ClusterAccess,
     routes: Routes,
@@ -77,7 +77,7 @@ export class Runner {
     await Promise.all(this.#killed);
   }
 
-  /** SIGKILL for the processes of the pod with this uid. */
+  /** Sends SIGKILL to the processes of the pod with this uid. */
   crash(uid: string): void {
     const run = this.#runs.get(uid);
     if (run === undefined) throw new Error(`no pod with the uid ${uid} runs`);
@@ -103,7 +103,7 @@ export class Runner {
   #start(uid: string, pod: Pod): PodRun {
     const { client, info } = this.#cluster;
     this.#addresses += 1;
-    // Addresses that no one routes, as in any pod network; an EndpointSlice would refuse a loopback address.
+    // Unrouted addresses, as in any pod network; an EndpointSlice would reject a loopback address.
     const podIP = `10.245.${Math.floor(this.#addresses / 250) % 250}.${(this.#addresses % 250) + 1}`;
     const run = new PodRun(pod, {
       client,

@@ -50,7 +50,7 @@ describeCluster("a webhook by Service reference", (cluster) => {
     };
   });
 
-  test("its pods are Running and Ready, each with an address of its own, reported by their node", async () => {
+  test("its pods are Running and Ready, each with its own address, reported by their node", async () => {
     const pods = listAt(
       await cluster().call("GET", `/api/v1/namespaces/${namespace()}/pods?labelSelector=app%3Dgate`),
       "items",
@@ -66,7 +66,7 @@ describeCluster("a webhook by Service reference", (cluster) => {
     expect(new Set(writers.map((writer) => writer.replace(/:[^:]*$/, "")))).toEqual(new Set(["system:node"]));
   });
 
-  test("the API server reaches it through the egress proxy, and kubectl shows its words", async () => {
+  test("the API server reaches it through the egress proxy, and kubectl shows its message", async () => {
     const seen = await eventually("the refusal", async () => {
       const text = await refusal("one");
       return text.includes("says gate-") && text;
@@ -79,7 +79,7 @@ describeCluster("a webhook by Service reference", (cluster) => {
 
   test("calls are spread over the ready pods", async () => {
     const speakers = new Set<string>();
-    await eventually("both to speak", async () => {
+    await eventually("both pods to answer", async () => {
       speakers.add(/says (gate-\S+)/.exec(await refusal("two"))?.[1] ?? "");
       return speakers.size === 2;
     });
@@ -87,18 +87,18 @@ describeCluster("a webhook by Service reference", (cluster) => {
       expect(cluster().podLog(namespace(), name)).toContain("review of two by usher-test-admin");
   });
 
-  test("a deleted pod gets SIGTERM, goes, and the other answers on", async () => {
+  test("a deleted pod gets SIGTERM and goes, and the other one keeps answering", async () => {
     const before = (await run("get", "pods", "-l", "app=gate", "-o", "name")).stdout.trim().split("\n");
     const name = before[0]?.replace("pod/", "") ?? "";
     expect((await run("delete", "pod", name)).code).toBe(0);
-    expect(cluster().podLog(namespace(), name)).toContain("asked to end");
+    expect(cluster().podLog(namespace(), name)).toContain("the pod to get SIGTERM");
     expect(await refusal("three")).toContain("says gate-");
     expect((await run("rollout", "status", "deployment/gate", "--timeout=60s")).code).toBe(0);
   });
 
   test("without a ready pod the call fails, and so does the request", async () => {
     expect((await run("scale", "deployment/gate", "--replicas=0")).code).toBe(0);
-    const seen = await eventually("no one to answer", async () => {
+    const seen = await eventually("no ready pod", async () => {
       const text = await refusal("four");
       return text.includes("failed calling webhook") && text;
     });

@@ -9,7 +9,7 @@ import { type FileSource, openFiles } from "../../src/files/source/file-source.t
 import type { FileReport } from "../../src/files/source/report.ts";
 import { GROUP, greeter } from "./modules.ts";
 
-/** A source on a directory of its own, with everything that it reported. */
+/** A source on its own directory, with everything that it reported. */
 export class Directory {
   readonly path: string;
   readonly reports: FileReport[] = [];
@@ -47,7 +47,7 @@ export class Directory {
     return source;
   }
 
-  /** What was reported since this was last asked, with the directory's own path taken out. */
+  /** The reports since the last call, without the directory's path. */
   said(): string {
     const texts = this.reports.splice(0).map(({ text }) => text);
     return texts.join("\n").replaceAll(`${this.path}/`, "");
@@ -73,7 +73,7 @@ export function wordsOf(source: FileSource): Record<string, unknown> {
   return words;
 }
 
-/** Waits until something is so. The test's own time limit ends it where it never is. */
+/** Waits until the condition holds. The test's own time limit bounds the wait. */
 export async function until(what: () => boolean): Promise<void> {
   while (!what()) await new Promise((resolve) => setTimeout(resolve, 10));
 }

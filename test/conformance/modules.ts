@@ -6,7 +6,7 @@ import { labelsOf } from "../../src/core/kubernetes/object.ts";
 import { defineModule, type Module } from "../../src/core/module/module.ts";
 import { type Problem, problem } from "../../src/core/policy/problem.ts";
 
-/** A policy that greets every ConfigMap with its word. Small, but with everything that a source has to get right. */
+/** A policy that adds its word to every ConfigMap. Small, but covers everything that a source has to handle. */
 interface Greeting {
   readonly name: string;
   readonly word: string;
@@ -22,7 +22,7 @@ function badPattern(object: JsonObject): Problem[] {
     : [];
 }
 
-/** Each evaluation says which policies stood, so that a test can see whether they are those that the source shows. */
+/** Each evaluation reports the policies in force, so that a test can compare them with those that the source shows. */
 export const greeter: Module = defineModule<Greeting>({
   name: "greeter",
   summary: "greets ConfigMaps",

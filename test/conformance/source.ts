@@ -25,14 +25,15 @@ export interface Harness {
   /** Creates or replaces objects in the cluster. */
   readonly put: (objects: readonly JsonObject[]) => Promise<void>;
   readonly remove: (refs: readonly ObjectRef[]) => Promise<void>;
-  /** Is done when the source has taken in everything that was put, removed and committed before. */
+  /** Resolves when the source has processed everything that was put, removed and committed before. */
   readonly caughtUp: () => Promise<void>;
   readonly stop: () => Promise<void>;
 }
 
 /**
- * What every source must do, whatever is behind it. The cluster may be shared and hold other things, so each test marks what it
- * makes, looks at nothing else, and takes it away again. ConfigMaps live in the namespace `default`, which every cluster has.
+ * The contract of every source, whatever its backend. The cluster may be shared and hold other objects, so each test
+ * labels its own, reads only those, and removes them. ConfigMaps live in the namespace `default`, which every cluster
+ * has.
  */
 export function sourceConformance(
   name: string,
@@ -98,12 +99,12 @@ export function sourceConformance(
         .filter((found) => found.startsWith(mark))
         .sort();
 
-    test("is ready once it has been made", () => {
+    test("is ready after construction", () => {
       expect(harness.source.ready).toBe(true);
       expect(harness.source.assembly.view.served(GREETINGS)).toBe(true);
     });
 
-    test("shows what is in the cluster by name, in lists, in indexes and in counts", async () => {
+    test("shows objects of the cluster by name, in lists, in indexes and in counts", async () => {
       const { view } = harness.source.assembly;
       await put(configMap("a", "web"), configMap("b", "db"));
       expect(stringAt(view.get("configmaps", "default", `${mark}-a`), "kind")).toBe("ConfigMap");
@@ -111,12 +112,12 @@ export function sourceConformance(
       expect(ours(view.list("configmaps", "default"))).toEqual([`${mark}-a`, `${mark}-b`]);
       expect(ours(view.list("configmaps", `${mark}-nowhere`))).toEqual([]);
       expect(appNames("web")).toEqual([`${mark}-a`]);
-      // Not two more than before: others may be at work in a real cluster.
+      // Not exactly two more: other clients may be active in a real cluster.
       expect(view.count("configmaps")).toBe([...view.list("configmaps")].length);
       expect(view.count("configmaps")).toBeGreaterThanOrEqual(2);
     });
 
-    test("keeps of an object only what modules read", async () => {
+    test("keeps only the fields of an object that modules read", async () => {
       await put(configMap("a", "web"));
       const kept = harness.source.assembly.view.get("configmaps", "default", `${mark}-a`);
       expect(kept).toBeDefined();
@@ -139,19 +140,19 @@ export function sourceConformance(
       expect("found" in fact && stringAt(fact.found, "data", "value")).toBe("2");
     });
 
-    test("forgets what is deleted, everywhere", async () => {
+    test("removes a deleted object everywhere", async () => {
       const { view } = harness.source.assembly;
       await put(configMap("a", "web"), configMap("b", "web"));
       await remove(configMap("a", "web"));
       expect(view.get("configmaps", "default", `${mark}-a`)).toBeUndefined();
       expect(appNames("web")).toEqual([`${mark}-b`]);
-      // Not one less than before: others may be at work in a real cluster.
+      // Not exactly one less: other clients may be active in a real cluster.
       expect(view.count("configmaps")).toBe([...view.list("configmaps")].length);
       expect([...view.list("configmaps")].map(nameOf)).not.toContain(`${mark}-a`);
       expect(await one(getNeed("a"))).toEqual({ absent: "NotFound" });
     });
 
-    test("prepares policies as they come, change and go", async () => {
+    test("prepares policies when they are created, changed and deleted", async () => {
       await put(greeting("p", "hello"));
       expect(await words()).toEqual([`${mark}-p: hello`]);
       await put(greeting("p", "good day"));
@@ -160,7 +161,7 @@ export function sourceConformance(
       expect(await words()).toEqual([]);
     });
 
-    test("does not let a bad policy disturb the others", async () => {
+    test("isolates a bad policy from the others", async () => {
       await put(greeting("bad", "never", "("), greeting("good", "hello"));
       expect(await words()).toEqual([`${mark}-good: hello`]);
       await put(greeting("bad", "now"));
@@ -177,7 +178,7 @@ export function sourceConformance(
       expect(namesIn(facts[2])).toEqual([`${mark}-a`]);
     });
 
-    test("gives the whole object with its version to a need, live or not", async () => {
+    test("returns the whole object with its version to a need, live or not", async () => {
       await put(configMap("a", "web", "7"));
       for (const live of [false, true]) {
         const fact = await one(getNeed("a", live));
@@ -186,7 +187,7 @@ export function sourceConformance(
       }
     });
 
-    test("lists by selector, cuts at the limit, and says so", async () => {
+    test("lists by selector, truncates at the limit, and reports the truncation", async () => {
       await put(configMap("a", "web"), configMap("b", "web"), configMap("c", "db"));
       const within = `app in (${mark}-web, ${mark}-db)`;
       expect(namesIn(await one(listNeed(within, 10)))).toEqual([`${mark}-a`, `${mark}-b`, `${mark}-c`]);
@@ -203,7 +204,7 @@ export function sourceConformance(
       expect(namesIn(cut)).toHaveLength(2);
     });
 
-    test("goes on with a list where an earlier one stopped", async () => {
+    test("continues a list from a continue token", async () => {
       await put(configMap("a", "web"), configMap("b", "web"), configMap("c", "db"));
       const need = listNeed(`mark=${mark}`, 2);
       const first = await one(need);
@@ -215,12 +216,12 @@ export function sourceConformance(
       expect([...namesIn(first), ...namesIn(second)]).toEqual([`${mark}-a`, `${mark}-b`, `${mark}-c`]);
     });
 
-    test("fails a list whose selector is wrong, and goes on", async () => {
+    test("fails a list whose selector is invalid, and continues", async () => {
       expect(await one(listNeed("app in (", 1))).toHaveProperty("failed");
       expect(await one(getNeed("none"))).toEqual({ absent: "NotFound" });
     });
 
-    test("commits what rests on an absence once, and then sees it", async () => {
+    test("commits a creation that rests on an absence once, and then shows the object", async () => {
       const commit = commitOf("ledger", "1", undefined);
       expect(await harness.source.commit(commit, unhurried())).toBe("done");
       made.push(refOf(commit.object));
@@ -229,7 +230,7 @@ export function sourceConformance(
       expect(fact).toMatchObject({ found: { data: { value: "1" } } });
     });
 
-    test("commits on the version that was read, and only on that one", async () => {
+    test("commits only on the version that was read", async () => {
       await put(configMap("ledger", "web", "1"));
       const version = await versionOf("ledger");
       expect(await harness.source.commit(commitOf("ledger", "2", version), unhurried())).toBe("done");
@@ -241,7 +242,7 @@ export function sourceConformance(
       expect(await harness.source.commit(commitOf("ledger", "3", next), unhurried())).toBe("done");
     });
 
-    test("has a conflict where the object that a commit rests on is gone", async () => {
+    test("reports a conflict when the object that a commit rests on is gone", async () => {
       await put(configMap("ledger", "web"));
       const version = await versionOf("ledger");
       await remove(configMap("ledger", "web"));
@@ -257,7 +258,7 @@ export function sourceConformance(
       expect(appNames("db")).toEqual([`${mark}-ledger`]);
     });
 
-    test("supposes otherwise without touching what is", async () => {
+    test("evaluates a supposition without changing the source", async () => {
       await put(configMap("a", "web"), greeting("p", "hello"));
       const { assembly } = harness.source;
       const gone = { resource: "configmaps", namespace: "default", name: `${mark}-a`, object: undefined };
@@ -271,7 +272,7 @@ export function sourceConformance(
       expect(await words()).toEqual([`${mark}-p: hello`]);
     });
 
-    test("never shows half a change to an evaluation", async () => {
+    test("never shows a partial change to an evaluation", async () => {
       const wrong: string[] = [];
       let looks = 0;
       let going = true;
@@ -307,7 +308,7 @@ export function sourceConformance(
       expect(wrong).toEqual([]);
     });
 
-    /** What an evaluation says, of this test's policies alone. */
+    /** The output of an evaluation, for this test's policies alone. */
     async function words(assembly: Assembly = harness.source.assembly): Promise<string[]> {
       const { findings } = await evaluated(assembly);
       return findings

@@ -1,10 +1,10 @@
-// Where there is no container runtime: as far as plain Linux goes. Another root, read-only, the user and no new privileges; no filter of
-// system calls and no limit of memory.
+// Without a container runtime: as far as plain Linux goes. A read-only root, the user and no new privileges; no seccomp
+// filter and no memory limit.
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import type { ContainerRun } from "./runtime.ts";
 
-/** For a shell in a mount namespace of its own. */
+/** For a shell in its own mount namespace. */
 export function chrootScript(run: ContainerRun): string {
   const { uid, gid, groups, readOnlyRoot, noNewPrivileges } = run.security;
   const root = join(run.folder, `root-${randomUUID()}`);
@@ -20,7 +20,7 @@ export function chrootScript(run: ContainerRun): string {
   const env = Object.entries(run.env).map(([name, value]) => `${name}=${value}`);
   const privileges = ["setpriv", noNewPrivileges ? "--no-new-privs" : "--keep-groups"];
   const change = [`--userspec=${uid}:${gid}`, `--groups=${groups.join(",")}`, root, ...run.args];
-  // Found before the environment is the container's.
+  // Found before the environment is replaced by the container's.
   const chroot = '"$(command -v chroot)"';
   const words = (list: readonly string[]): string => list.map(quoted).join(" ");
   return [...lines, `exec env -i ${words(env)} ${words(privileges)} ${chroot} ${words(change)}`].join("\n");

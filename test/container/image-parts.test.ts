@@ -15,11 +15,14 @@ function temporary(): string {
   return folder;
 }
 
-test.each(["../etc/passwd", "usr/../../etc/passwd", "/etc/passwd"])("%s is no path in an image", (path) => {
-  expect(() => new Tree().file(path, "")).toThrow("is not a path inside the image");
-});
+test.each(["../etc/passwd", "usr/../../etc/passwd", "/etc/passwd"])(
+  "%s is not a path in an image",
+  (path) => {
+    expect(() => new Tree().file(path, "")).toThrow("is not a path inside the image");
+  },
+);
 
-test("a tree has the folders of its files, in one order, and Debian's merged /usr", () => {
+test("a tree has the folders of its files, in a fixed order, and Debian's merged /usr", () => {
   const tree = new Tree()
     .file("usr/lib/b", "b")
     .file("lib/x86_64-linux-gnu/a", "a")
@@ -35,7 +38,7 @@ test("a tree has the folders of its files, in one order, and Debian's merged /us
   expect(tree.get("lib/x86_64-linux-gnu/a")).toMatchObject({ type: "file", mode: 0o644 });
 });
 
-test("one tree has one archive, on every machine", async () => {
+test("a tree has the same archive on every machine", async () => {
   const content = "usher ".repeat(50_000);
   const one = new Tree().file("a", content).directory("tmp", 0o1777).symlink("z", "a");
   const other = new Tree().symlink("z", "a").directory("tmp", 0o1777).file("a", content);
@@ -48,7 +51,7 @@ test("one tree has one archive, on every machine", async () => {
     ["tmp", 0, 0, 0o1777],
     ["z", 0, 0, 0o777],
   ]);
-  // A Node whose zlib compresses otherwise would give the image another digest: better to know.
+  // A Node whose zlib compresses differently would give the image another digest; this test reports it.
   const packed = await toGzip(tar);
   expect(packed.subarray(0, 10).toString("hex")).toBe("1f8b08000000000000ff");
   expect({ tar: sha256(tar), packed: sha256(packed) }).toEqual({
@@ -57,7 +60,7 @@ test("one tree has one archive, on every machine", async () => {
   });
 });
 
-test("a download that is not what was locked is refused and removed", () => {
+test("a download that differs from the lock is refused and removed", () => {
   const folder = temporary();
   const fetcher = new Fetcher(folder);
   const deb = { name: "libc6", version: "1", architecture: "amd64", sha256: "0".repeat(64) } as const;

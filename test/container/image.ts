@@ -1,4 +1,4 @@
-// The image for tests: built once for the state of the clone, and shared by all files and runs that have the same.
+// The image for tests: built once per state of the clone, and shared by all files and runs with that state.
 import { spawnSync } from "node:child_process";
 import { createHash, randomUUID } from "node:crypto";
 import {
@@ -23,7 +23,7 @@ import { SECCOMP_FILTER } from "./seccomp.ts";
 
 const ROOT = join(import.meta.dirname, "..", "..");
 
-/** What the image is made of. */
+/** The files that the image is made of. */
 const INPUTS = ["src", "bin", "scripts", "deploy/image", "package.json", "package-lock.json", "LICENSE"];
 
 /** Long enough for any run of tests that still uses it. */
@@ -54,7 +54,7 @@ export function build(output: string, args: readonly string[] = [], cache?: stri
   if (result.status !== 0) throw new Error(`The image could not be built: ${result.stderr.trim()}`);
 }
 
-/** Debian replaces packages, and then a lock can't be had any more: that is for a person to renew, and hides nothing else. */
+/** Debian replaces packages, so a locked one may become unavailable: the lock must then be renewed, and nothing else is hidden. */
 function buildOrRenew(output: string): void {
   try {
     build(output);
@@ -65,7 +65,7 @@ function buildOrRenew(output: string): void {
   }
 }
 
-/** The folder that `npm run image` would fill. Nobody may write to it. */
+/** The folder that `npm run image` would fill. Read-only for tests. */
 export async function ensureImage(): Promise<string> {
   const parent = join(cacheFolder(process.env), "image", "built");
   const output = join(parent, inputKey());
@@ -90,7 +90,7 @@ export async function ensureImage(): Promise<string> {
 
 export const HOST_ARCHITECTURE = process.arch === "arm64" ? "arm64" : "amd64";
 
-/** The image for a cluster, as its pods are to run it; remove `root` afterwards. */
+/** The image as a cluster's pods run it; remove `root` afterwards. */
 export async function imageForCluster(): Promise<ImageRoot> {
   await ensurePrograms("runc", SECCOMP_FILTER);
   const layout = join(await ensureImage(), "oci");
@@ -105,12 +105,12 @@ export async function imageForCluster(): Promise<ImageRoot> {
   };
 }
 
-/** A root to run containers in: links to the same files, and folders of its own, in which a runtime makes mount points. */
+/** A root to run containers in: links to the same files, and its own folders, in which a runtime creates mount points. */
 export function copyRoot(image: string, architecture: "amd64" | "arm64"): string {
   const folder = mkdtempSync(join(tmpdir(), "usher-root-"));
   const source = join(image, `linux-${architecture}`, "rootfs");
   const { status, stderr } = spawnSync("cp", ["-al", source, folder], { encoding: "utf8" });
-  // Links don't cross file systems.
+  // Links can't cross file systems.
   if (status !== 0) {
     const copied = spawnSync("cp", ["-a", source, folder], { encoding: "utf8" });
     if (copied.status !== 0) throw new Error(`${stderr}\n${copied.stderr}`);

@@ -65,7 +65,7 @@ export function configurationFor(folder: string, architecture: string): Configur
   return readJson(folder, manifestFor(folder, architecture).config);
 }
 
-/** What a layer holds, by path; and what its configuration must call it. */
+/** The content of a layer, by path; and the diffID that its configuration must have. */
 export async function readLayer(
   folder: string,
   described: Described,
@@ -77,7 +77,7 @@ export async function readLayer(
     const type = header.type ?? "file";
     entries.set(header.name.replace(/\/$/, ""), {
       type,
-      // Some write the kind of a file into its mode too.
+      // Some tools write the file type into the mode too.
       mode: type === "symlink" ? 0o777 : (header.mode ?? 0) & 0o7777,
       owner: `${header.uid}:${header.gid}`,
       content: type === "file" ? createHash("sha256").update(content).digest("hex") : (header.linkname ?? ""),

@@ -1,4 +1,4 @@
-// Programs of Debian that tests of the image need: installed once where that may be done.
+// Debian programs that tests of the image need: installed once, where permitted.
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -6,7 +6,7 @@ import { withLock } from "../cluster/binaries/lock.ts";
 import { cacheFolder, isExecutable } from "../cluster/binaries/places.ts";
 import { SECCOMP_FILTER } from "./seccomp.ts";
 
-/** By program or file, the package that has it. */
+/** The package of each program or file. */
 const PACKAGES: Readonly<Record<string, string>> = {
   buildah: "buildah",
   runc: "runc",
@@ -23,7 +23,7 @@ function missing(names: readonly ProgramName[]): string[] {
   );
 }
 
-/** Why the image can't be built and run here; empty where it can. */
+/** Why this machine can't build and run the image; empty if it can. */
 export function imageUnavailable(): string {
   if (process.platform !== "linux") return "The image is built and run on Linux only.";
   if (process.getuid?.() !== 0) return "Containers are started as root, and this is not root.";
@@ -32,7 +32,7 @@ export function imageUnavailable(): string {
   return "";
 }
 
-/** Installs what is not there. Says so, because it changes the machine. */
+/** Installs missing packages. Prints that, because it changes the machine. */
 export async function ensurePrograms(...names: ProgramName[]): Promise<void> {
   if (missing(names).length === 0) return;
   const lock = join(cacheFolder(process.env), "installing.lock");

@@ -1,4 +1,4 @@
-// Runs a command in the root of an image, by the container runtime of this machine.
+// Runs a command in the root of an image, with this machine's container runtime.
 import { spawnSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -30,7 +30,7 @@ export type Runtime = (typeof RUNTIMES)[number];
 
 let found: Runtime | undefined;
 
-/** The first of these that starts a container here; `USHER_RUNTIME` names another. */
+/** The first of these that can start a container here; `USHER_RUNTIME` names another. */
 export function runtime(root: string, folder: string): Runtime {
   found ??=
     (process.env["USHER_RUNTIME"] as Runtime | undefined) ??
@@ -60,9 +60,10 @@ function starts(one: Runtime, root: string, folder: string): boolean {
   return spawnSync(command, args, { stdio: "ignore" }).status === 0;
 }
 
-/** The command line that runs it in the foreground. All of it ends when the first process of this command line does. */
+/** The command line that runs it in the foreground. Everything ends when the first process of this command line does. */
 export function commandFor(one: Runtime, run: ContainerRun): string[] {
-  // In process and mount namespaces of its own: the kernel ends everything in them with their first process, however that ends.
+  // In its own process and mount namespaces: the kernel ends everything in them with their first process, however that
+  // ends.
   const apart = ["unshare", "--pid", "--mount", "--mount-proc", "--fork", "--kill-child"];
   if (one === "chroot") return [...apart, "sh", "-ec", chrootScript(run)];
   const id = `usher-${randomUUID()}`;
@@ -74,7 +75,7 @@ export function commandFor(one: Runtime, run: ContainerRun): string[] {
   return [...apart, one, "--root", state, ...flags, "run", "--bundle", bundle, id];
 }
 
-/** The configuration of a runtime: the network is the machine's, all else the container's own. */
+/** The configuration of a runtime: shares the machine's network; everything else is the container's own. */
 function specification(run: ContainerRun): object {
   const { uid, gid, groups, readOnlyRoot, noNewPrivileges, capabilities, seccomp } = run.security;
   const named = capabilities.map((name) => `CAP_${name}`);

@@ -1,4 +1,4 @@
-// The filter of system calls that Debian's container tools ship, in the form that a runtime reads.
+// The seccomp filter of Debian's container tools, in the form that a runtime reads.
 import { existsSync, readFileSync } from "node:fs";
 
 export const SECCOMP_FILTER = "/usr/share/containers/seccomp.json";
@@ -22,7 +22,7 @@ const ARCHITECTURES: Readonly<Record<string, { readonly short: string; readonly 
   arm64: { short: "arm64", long: "SCMP_ARCH_AARCH64" },
 };
 
-/** Undefined where the machine has none. */
+/** Undefined if the machine has none. */
 export function seccompProfile(capabilities: readonly string[]): object | undefined {
   const architecture = ARCHITECTURES[process.arch];
   if (architecture === undefined || !existsSync(SECCOMP_FILTER)) return undefined;

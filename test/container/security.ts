@@ -1,4 +1,4 @@
-// What a security context of Kubernetes asks of a container, as a kubelet and containerd understand it.
+// The effect of a Kubernetes security context on a container, as a kubelet and containerd implement it.
 import { at, type Json, listAt } from "../../src/core/json.ts";
 
 export interface Security {
@@ -8,11 +8,11 @@ export interface Security {
   readonly readOnlyRoot: boolean;
   readonly noNewPrivileges: boolean;
   readonly capabilities: readonly string[];
-  /** The runtime's own filter of system calls. */
+  /** The runtime's own seccomp filter. */
   readonly seccomp: boolean;
 }
 
-/** What containerd leaves to a container that asks for nothing. */
+/** The capabilities that containerd gives a container that does not set any. */
 const CAPABILITIES = [
   "CHOWN",
   "DAC_OVERRIDE",
@@ -30,7 +30,7 @@ const CAPABILITIES = [
   "AUDIT_WRITE",
 ];
 
-/** The container's settings go before the pod's, and both before the image's user, whose group is its own by /etc/passwd. */
+/** The container's settings precede the pod's, and both precede the image's user, whose group is from /etc/passwd. */
 export function securityOf(pod: Json | undefined, container: Json | undefined, user: number): Security {
   const either = (field: string): Json | undefined => at(container, field) ?? at(pod, field);
   const uid = Number(either("runAsUser") ?? user);
@@ -40,7 +40,7 @@ export function securityOf(pod: Json | undefined, container: Json | undefined, u
   const group = at(pod, "fsGroup");
   return {
     uid,
-    // A user that the image does not know is of the root group.
+    // A user that the image does not know is in the root group.
     gid: Number(either("runAsGroup") ?? (uid === user ? user : 0)),
     groups: group === undefined ? [] : [Number(group)],
     readOnlyRoot: at(container, "readOnlyRootFilesystem") === true,

@@ -11,7 +11,7 @@ import { CASES, type Series } from "./fixtures/alert-cases.ts";
 const FIRST_BUILD_MS = 60 * 60_000;
 const RULES = join(import.meta.dirname, "..", "..", "deploy", "monitoring", "rules.yaml");
 
-// Only where promtool can't be built; global-setup.ts says so after the summary.
+// Only if promtool can't be built; global-setup.ts reports it after the summary.
 describe.skipIf(inject("clusterUnavailable") !== "")("promtool", () => {
   const folder = mkdtempSync(join(tmpdir(), "usher-alerts-"));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -33,7 +33,7 @@ describe.skipIf(inject("clusterUnavailable") !== "")("promtool", () => {
     return stdout + stderr;
   }
 
-  test("the rules are valid, also by its linter", () => {
+  test("the rules are valid, also for the linter", () => {
     expect(run("check", "rules", "--lint=all", "--lint-fatal", RULES)).toContain(
       `${ALERTS.length} rules found`,
     );
@@ -50,7 +50,7 @@ describe.skipIf(inject("clusterUnavailable") !== "")("promtool", () => {
     expect(run("check", "rules", "--lint=none", path)).toContain(`${queries.length} rules found`);
   });
 
-  test("each alert fires for what it is for, with its words, and not for what is well", () => {
+  test("each alert fires for its condition with its text, and not for a healthy state", () => {
     const rules = new Map(
       ruleGroups("docs/runbook.md").flatMap((group) => group.rules.map((rule) => [rule.alert, rule])),
     );

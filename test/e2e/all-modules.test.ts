@@ -1,5 +1,5 @@
-// All modules in one installation, with usher's own service account: each does its main thing beside the others, and none is in the way
-// of the cluster while usher is away, nor after it was removed.
+// All modules in one installation, with usher's own service account: each does its main task beside the others, and
+// none blocks the cluster while usher is down, nor after it was removed.
 import { expect, onTestFinished, test } from "vitest";
 import { bundleOf } from "../../deploy/generate/olm/bundle.ts";
 import { at, equal, type Json, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
@@ -42,7 +42,7 @@ const PLACEMENT = "/apis/kupid.gardener.cloud/v1alpha1/clusterpodschedulingpolic
 const LABELS = "/apis/node-labels.openshift.io/v1beta1/namespaces/default/labels/pools";
 const GUARD = "/apis/scheduling.openshift.io/v1alpha1/nodeschedulingpolicies/cluster";
 
-/** The CRDs of project-limit as OLM installed them with the operator. */
+/** The CRDs of project-limit, as installed by OLM with the operator. */
 const OF_OLM: readonly JsonObject[] = bundleOf({
   version: "0.1.0",
   image: `registry.example.com/usher@sha256:${"1".repeat(64)}`,
@@ -51,7 +51,7 @@ const OF_OLM: readonly JsonObject[] = bundleOf({
   metadata: { name: stringAt(crd, "metadata", "name") ?? "", labels: { "olm.managed": "true" } },
 }));
 
-/** What an administrator writes once usher runs, beside the policy of node-guard. */
+/** The objects that an administrator writes once usher runs, beside the policy of node-guard. */
 const OBJECTS: readonly JsonObject[] = [
   {
     apiVersion: "operator.project.openshift.io/v1",
@@ -64,7 +64,7 @@ const OBJECTS: readonly JsonObject[] = [
     apiVersion: "node-labels.openshift.io/v1beta1",
     kind: "Labels",
     metadata: { name: "pools", namespace: "default" },
-    // A protected node among them.
+    // Includes a protected node.
     spec: { nodeNamePatterns: ["w-1", "cp-1"], labels: { pool: "etcd" } },
   },
   ...grantedNamespaces(ALICE.user, "get", "create", "delete"),
@@ -77,7 +77,7 @@ describeOwnCluster("all modules in one installation", OPTIONS, (cluster) => {
       featureGates: { OpenShiftNodeSchedulingPolicy: true },
       excludedNamespaces: [UNTOUCHED],
       modules: {
-        // Of what the policies refuse first, usher writes no events.
+        // Usher writes no events for requests that the policies refuse first.
         "node-guard": { fallback: false, ...more },
         "pod-os": {
           podSecurity: { mode: "Replace" },
@@ -95,13 +95,13 @@ describeOwnCluster("all modules in one installation", OPTIONS, (cluster) => {
   const label = async (node: string) =>
     stringAt(await cluster().call("GET", `/api/v1/nodes/${node}`), "metadata", "labels", "pool");
   const runs = (namespace: string, name: string) =>
-    eventually(`pod ${name} runs`, async () => {
+    eventually(`pod ${name} to run`, async () => {
       const pod = await cluster().call("GET", `${NAMESPACES}/${namespace}/pods/${name}`);
       return stringAt(pod, "status", "phase") === "Running" && stringAt(pod, "spec", "nodeName");
     });
   const events = async (): Promise<readonly Json[]> =>
     listAt(await cluster().call("GET", "/apis/events.k8s.io/v1/events"), "items");
-  /** The names of all replicas that were seen; what they print stays after them. */
+  /** The names of all replicas seen so far; their output outlives them. */
   const ran = new Set<string>();
   const replicas = async (): Promise<readonly Json[]> => {
     const pods = await stage.pods("usher-system", "app.kubernetes.io/component=admission");
@@ -122,7 +122,7 @@ describeOwnCluster("all modules in one installation", OPTIONS, (cluster) => {
     await stage.mode("Enable");
   });
 
-  test("node-guard: refused by name with an event that can be read, and the scheduler finds a worker", async () => {
+  test("node-guard: refuses a pod by its node name with a readable event, and the scheduler picks a worker", async () => {
     const refused = await stage.pod({ ...SPEC, nodeName: "cp-0" });
     expect(answer(refused)).toMatch(/^403 admission webhook "node-guard.* denied the request: .*USHER-G01/s);
     await eventually("the event", async () =>
@@ -137,12 +137,12 @@ describeOwnCluster("all modules in one installation", OPTIONS, (cluster) => {
     expect(await runs("team-a", name)).toMatch(/^w-/);
   });
 
-  test("pod-os: upstream's words for a privileged pod, a selector for an OS, and no pod on a node of another", async () => {
+  test("pod-os: refuses a privileged pod with upstream's text, adds a selector for an OS, and binds no pod to a node of another", async () => {
     const refused = await stage.pod(PRIVILEGED, { namespace: "locked" });
     expect(answer(refused)).toMatch(
       /^403 admission webhook "pod-security.usher.dev" denied the request: pods "p-\d+" is forbidden: violates PodSecurity "restricted:latest": privileged \(container "c" must not set securityContext.privileged=true\), /,
     );
-    // Usher alone judges: the text is there once.
+    // Only usher evaluates Pod Security: the text occurs once.
     expect(answer(refused).match(/violates/g)).toHaveLength(1);
     await cluster().call("POST", apps("locked", "replicasets"), workload("app", PRIVILEGED, { replicas: 1 }));
     for (const kind of ["Namespace", "ReplicaSet"])
@@ -154,7 +154,7 @@ describeOwnCluster("all modules in one installation", OPTIONS, (cluster) => {
             at(one, "metadata", "namespace") === "locked",
         ),
       );
-    // A client that knows the path has no event about an object of its choice.
+    // A client that knows the path can't create an event about an object of its choice.
     const webhook = await calledWebhook(cluster());
     const forged = await forge(webhook, `/${webhook.token}/validate/pod-security`, {
       apiVersion: "admission.k8s.io/v1",
@@ -196,8 +196,8 @@ describeOwnCluster("all modules in one installation", OPTIONS, (cluster) => {
     expect(answer(elsewhere)).toMatch(/^403 .*is for windows, node w-0 runs linux.*USHER-O04/s);
   });
 
-  test("project-limit: the second namespace of a user is one too many", async () => {
-    const first = await eventually("alice is limited", async () => {
+  test("project-limit: refuses the second namespace of a user with limit 1", async () => {
+    const first = await eventually("the limit on alice", async () => {
       const dry = await cluster().request(
         "POST",
         `${NAMESPACES}?dryRun=All`,
@@ -212,7 +212,7 @@ describeOwnCluster("all modules in one installation", OPTIONS, (cluster) => {
     );
   });
 
-  test("node-labels and placement: a rule labels nodes, protected ones too, and a policy places a pod there", async () => {
+  test("node-labels and placement: a rule labels nodes, also protected ones, and a policy places a pod there", async () => {
     for (const node of ["w-1", "cp-1"])
       await eventually(`the label of ${node}`, async () => (await label(node)) === "etcd");
     const name = stage.name();
@@ -221,11 +221,11 @@ describeOwnCluster("all modules in one installation", OPTIONS, (cluster) => {
       { metadata: { name, labels: { role: "etcd" } } },
     );
     expect(at(placed.body, "spec", "nodeSelector")).toEqual({ pool: "etcd" });
-    // The rule labelled a protected node as well: steering leaves the worker alone.
+    // The rule labelled a protected node as well; steering does not affect the worker.
     expect(await runs("team-a", name)).toBe("w-1");
   });
 
-  test("a DaemonSet that three modules change is stored once, however often it is applied", async () => {
+  test("a DaemonSet that three modules change has one generation, however often it is applied", async () => {
     const labels = { app: "agent", role: "etcd" };
     const object = {
       apiVersion: "apps/v1",
@@ -253,7 +253,7 @@ describeOwnCluster("all modules in one installation", OPTIONS, (cluster) => {
     cluster().call("PATCH", GUARD, {
       spec: { groups: [{ name: "ControlPlane", mode: "Enable", emergencyUsers: ["sre"] }, ...more] },
     });
-  /** Objects with which requests meet every feature of a module, and the stored ones that updates are of. */
+  /** Objects for requests that exercise every feature of a module, and the stored objects of updates. */
   const enterWorld = async (world: readonly JsonObject[]): Promise<JsonObject[]> => {
     for (const [name, options] of Object.entries(WORLD_NODES)) await cluster().createNode(name, options);
     await cluster().apply(...world, ...STORED);
@@ -307,7 +307,7 @@ describeOwnCluster("all modules in one installation", OPTIONS, (cluster) => {
     await stage.inForce("Enable");
   };
 
-  test("reviews of a dump and of the cluster agree with the API server, whatever is created or updated", async () => {
+  test("reviews of a dump and of the cluster agree with the API server on every creation and update", async () => {
     onTestFinished(leaveWorld);
     const stored = await enterWorld(worldObjects(Date.now()));
     const requests = generated(LONG ? 600 : 90, { any: MALLORY, limited: ALICE, unlimited: ADMIN }, stored);
@@ -349,7 +349,7 @@ describeOwnCluster("all modules in one installation", OPTIONS, (cluster) => {
     expect([...codes]).toEqual(expect.arrayContaining(LONG ? [...some, "USHER-O04", ""] : some));
   });
 
-  test("commands on the cluster judge by its installation, and with --source by policies of files", async () => {
+  test("commands on the cluster use its installation, and with --source the policies of files", async () => {
     const at = ["--kubeconfig", await cluster().kubeconfig()];
     const says = /^cluster https:\S+\ninstalled usher \S+, configuration of usher-system\n/;
     const list = await usher(["node-guard", "list", ...at]);
@@ -382,7 +382,7 @@ describeOwnCluster("all modules in one installation", OPTIONS, (cluster) => {
     });
   });
 
-  test("every custom resource says in its status that it is in use", async () => {
+  test("every custom resource reports in its status that it is in use", async () => {
     for (const path of [LIMIT, PLACEMENT, LABELS, GUARD])
       await eventually(`the status of ${path}`, async () => {
         const object = await cluster().call("GET", path);
@@ -396,7 +396,7 @@ describeOwnCluster("all modules in one installation", OPTIONS, (cluster) => {
 
   let matched = 0;
 
-  test("usher's own pods come back while its hooks are closed, also all of them at once", async () => {
+  test("usher's own pods come back while its hooks are fail-closed, also all of them at once", async () => {
     matched = await eventually(
       "requests that the policy matched",
       async () => Number(at(await cluster().call("GET", PLACEMENT), "status", "matched") ?? 0) || undefined,
@@ -405,7 +405,7 @@ describeOwnCluster("all modules in one installation", OPTIONS, (cluster) => {
     expect(before).toHaveLength(2);
     await cluster().call("DELETE", `${NAMESPACES}/usher-system/pods`);
     await eventually(
-      "new replicas are ready",
+      "new replicas to be ready",
       async () => {
         const old = new Set(before.map((pod) => stringAt(pod, "metadata", "uid")));
         const now = await replicas();
@@ -424,7 +424,7 @@ describeOwnCluster("all modules in one installation", OPTIONS, (cluster) => {
     );
   });
 
-  test("counts survive the replicas, and a limit of nothing is warned about", async () => {
+  test("counts survive the replicas, and a limit without effect is warned about", async () => {
     expect(Number(at(await cluster().call("GET", PLACEMENT), "status", "matched"))).toBeGreaterThanOrEqual(
       matched,
     );
@@ -433,7 +433,7 @@ describeOwnCluster("all modules in one installation", OPTIONS, (cluster) => {
     expect(headers["warning"]).toContain("add spec.namespaces");
   });
 
-  test("the fallback, switched on by another install, is kept by usher", async () => {
+  test("usher maintains the fallback, which another install enables", async () => {
     await install(cluster(), ...settings({ fallback: true }));
     for (const resource of ["validatingadmissionpolicies", "validatingadmissionpolicybindings"])
       await eventually(resource, async () => (await names(resource)).sort().join() === FALLBACK.join());
@@ -443,7 +443,7 @@ describeOwnCluster("all modules in one installation", OPTIONS, (cluster) => {
     ]);
     const again = await program(await installWords(cluster()));
     expect(again.out).toMatch(/objects: 0 to create, 0 to update, \d+ unchanged$/m);
-    // It answers before the webhook is asked.
+    // It answers before the webhook is called.
     await eventually("its refusal", async () =>
       answer(await stage.pod({ ...SPEC, nodeName: "cp-0" })).includes(
         `ValidatingAdmissionPolicy '${FALLBACK[0]}'`,
@@ -451,7 +451,7 @@ describeOwnCluster("all modules in one installation", OPTIONS, (cluster) => {
     );
   });
 
-  test("without usher the control plane's pods are created, and namespaces go", async () => {
+  test("without usher the control plane's pods are created, and namespaces can be deleted", async () => {
     await replicas();
     await stage.scaleUsher(0);
     expect(answer(await stage.pod({ ...SPEC, nodeName: "w-0" }))).toMatch(/^500 .*failed calling webhook/s);
@@ -470,18 +470,18 @@ describeOwnCluster("all modules in one installation", OPTIONS, (cluster) => {
     expect((await cluster().request("DELETE", `${NAMESPACES}/team-a`)).status).toBe(200);
     for (const gone of ["alice-1", "team-a"])
       await eventually(
-        `${gone} is gone`,
+        `${gone} to be gone`,
         async () => (await cluster().request("GET", `${NAMESPACES}/${gone}`)).status === 404,
         60_000,
       );
   });
 
-  test("usher was allowed all that it asked for", () => {
+  test("usher had all permissions that it needed", () => {
     const mine = cluster()
       .auditLog()
       .filter(({ user }) => user.username === USHER);
     expect(mine.length).toBeGreaterThan(50);
-    // Nor did it send what is not valid, but for asking an older release whether it streams lists.
+    // Nor did it send invalid requests, except to probe an older release for streaming lists.
     const refused = mine
       .filter(({ responseStatus }) => [400, 403, 405, 415, 422].includes(responseStatus?.code ?? 0))
       .filter(
@@ -500,11 +500,11 @@ describeOwnCluster("all modules in one installation", OPTIONS, (cluster) => {
     const lines = [...ran].flatMap((name) => cluster().podLog("usher-system", name).split("\n"));
     expect(lines.filter((line) => line.includes("started leading"))).not.toEqual([]);
     expect(lines.filter((line) => line.includes(USHER) && line.includes("forbidden"))).toEqual([]);
-    // Nothing is written again and again because the API server stores it otherwise.
+    // No write is repeated because the API server stores it in another form.
     expect(lines.filter((line) => line.includes("does not store all fields"))).toEqual([]);
   });
 
-  test("uninstall leaves the CRDs and what is in them, and asks nothing of usher", async () => {
+  test("uninstall leaves the CRDs and their objects, and does not call usher", async () => {
     const kubeconfig = await cluster().kubeconfig();
     const { code, err } = await program(["uninstall", "--kubeconfig", kubeconfig]);
     expect(`${code} ${err}`).toMatch(/^0 /);
@@ -536,7 +536,7 @@ describeOwnCluster("all modules in one installation", OPTIONS, (cluster) => {
       expect([path, (await cluster().request("GET", path)).status]).toEqual([path, 200]);
     expect((await project("alice-3", ALICE)).status).toBe(201);
     expect((await project("alice-4", ALICE)).status).toBe(201);
-    // The API server takes a moment to forget a ValidatingAdmissionPolicy.
+    // The API server takes a moment to drop a ValidatingAdmissionPolicy.
     await eventually("an open control plane", async () => {
       return (await stage.pod({ ...SPEC, nodeName: "cp-0" }, { namespace: "default" })).status === 201;
     });

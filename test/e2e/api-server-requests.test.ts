@@ -12,7 +12,7 @@ const PODS = 40;
 describeCluster("requests of a real API server", (cluster) => {
   const namespace = testNamespace(cluster);
 
-  test("are answered, small or large, one after the other and many at once", async () => {
+  test("are answered, small or large, sequential and concurrent", async () => {
     const problems: string[] = [];
     const report = (_: object, message: string) => void problems.push(message);
     const log: Log = { ...SILENT, warn: report, error: report };
@@ -60,7 +60,7 @@ describeCluster("requests of a real API server", (cluster) => {
       });
       const before = seen;
       for (let i = 0; i < PODS / 2; i++) await create(i);
-      // The API server's buffer has 4 KiB and a TLS record 16: these come in pieces.
+      // The API server's buffer has 4 KiB and a TLS record 16 KiB: these bodies arrive in pieces.
       const sizes = [3_000, 5_000, 15_000, 40_000, 200_000];
       const many = Array.from({ length: PODS / 2 }, (_, i) => create(i, sizes[i % sizes.length]));
       for (const pod of await Promise.all(many)) expect(at(pod, "metadata", "labels", "seen")).toBe("yes");

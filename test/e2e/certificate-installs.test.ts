@@ -1,4 +1,4 @@
-// Every way to have another's certificate, installed in real pods, and webhooks that an administrator writes.
+// Every way to use certificates of others, installed in real pods, and webhooks that an administrator writes.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -59,9 +59,9 @@ describeOwnCluster("certificates of others, in pods", {}, (cluster) => {
   };
   const forget = async () => {
     await webhooksGone(cluster());
-    // Its maker leaves it.
+    // Its issuer leaves it in place.
     await cluster().call("DELETE", `${SECRETS}/${SERVING}`);
-    // As long after the last leader: the next one waits for its lease to end.
+    // This long after the last leader: the next one waits for the lease to expire.
     await cluster().request("DELETE", LEASE);
   };
   const usherMay = async (...what: string[]) => {
@@ -71,13 +71,13 @@ describeOwnCluster("certificates of others, in pods", {}, (cluster) => {
   };
 
   test(
-    "CertManager, by the chart: it serves, and usher install refuses to change it",
+    "CertManager, by the chart: serves, and usher install refuses to change it",
     async () => {
       using _maker = await startCertManager(cluster());
       await succeeds(...chart("install", { certificates: "CertManager", excludedNamespaces: ["excluded"] }));
       await places();
       expect(await usherMay("get", "secrets")).toBe("no");
-      // Nothing asks usher about a namespace that is excluded: the closed policy has no effect there.
+      // Usher is not called for an excluded namespace: the fail-closed policy has no effect there.
       const excluded = "/api/v1/namespaces/excluded/pods?dryRun=All";
       const pod = {
         metadata: { name: "p", labels: { role: "etcd" } },
@@ -116,14 +116,14 @@ describeOwnCluster("certificates of others, in pods", {}, (cluster) => {
     expect(await isClosed(cluster())).toBe(false);
     serviceCa.injects = true;
     expect(await program(words)).toMatchObject({ code: 0 });
-    // Not before its end: what it waits for.
+    // Not before its end: the objects that it waits for.
     expect(await isClosed(cluster())).toBe(true);
     await places();
     const uninstall = ["uninstall", "--kubeconfig", await cluster().kubeconfig()];
     expect(await program(uninstall)).toMatchObject({ code: 0 });
     await forget();
   };
-  // Beside it, certificates.test.ts has the mode in one process.
+  // certificates.test.ts also covers this mode, in one process.
   if (LONG)
     test(
       "ServiceCA, a stand-in, by usher install, which waits for the injector and names it",
@@ -132,7 +132,7 @@ describeOwnCluster("certificates of others, in pods", {}, (cluster) => {
     );
 
   test(
-    "Secret, by the chart: it serves, is not changed to another mode, and then by webhooks that the administrator writes",
+    "Secret, by the chart: serves, refuses a change to another mode, and works with webhooks that the administrator writes",
     async () => {
       const made = await (await TestAuthority.create("mine")).sign({ names: ["usher.usher-system.svc"] });
       await cluster().call("POST", SECRETS, {
@@ -143,7 +143,7 @@ describeOwnCluster("certificates of others, in pods", {}, (cluster) => {
       await succeeds(...chart("install", { certificates: "Secret" }));
       await places();
 
-      // What is refused has changed nothing.
+      // A refused change has changed nothing.
       const changed = await whilePlacing(cluster(), () =>
         runHelm(...chart("upgrade", { certificates: "Own" })),
       );
@@ -165,7 +165,7 @@ describeOwnCluster("certificates of others, in pods", {}, (cluster) => {
       expect(upgraded.failed).toEqual([]);
       expect(await usherMay("patch", "mutatingwebhookconfigurations/usher")).toBe("no");
 
-      // A limit needs a record before it allows, and hooks that nobody has applied yet.
+      // A limit needs a record before it allows, and hooks that are not applied yet.
       const limit = {
         apiVersion: "operator.project.openshift.io/v1",
         kind: "ProjectRequestLimit",
@@ -220,7 +220,7 @@ describeOwnCluster("certificates of others, in pods", {}, (cluster) => {
         });
         return stringAt(body, "message")?.includes("USHER-Q01") === true;
       });
-      // A new token, and the next request comes with it.
+      // The next request carries the new token.
       await apply(await print());
       const first = await create(cluster(), "Namespace", ann, "ann-1");
       expect(first, JSON.stringify(first.body)).toMatchObject({ status: 201 });

@@ -1,6 +1,6 @@
-// Certificates under closed hooks of a real API server, each changed while a client creates pods. Usher's own: made, trusted, and after
-// two minutes served; only the clock by which trust is counted is moved. And those that others make: cert-manager by its own code, and a
-// stand-in for the service CA.
+// Certificates under fail-closed hooks of a real API server, each changed while a client creates pods. Usher's own:
+// issued, trusted, and served after two minutes; only the clock that measures the time of trust is advanced. Also
+// certificates of others: cert-manager by its own code, and a stand-in for the service CA.
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { startAdmission } from "../../src/admission/server/admission-server.ts";
 import { makeCertificate } from "../../src/admission/tls/certificate.ts";
@@ -60,7 +60,7 @@ describeOwnCluster("a certificate", { without: ["kube-scheduler", "kwok"] }, (cl
   };
   const placed = () => isPlaced(cluster());
 
-  /** One replica that leads, and what the API server calls. `later` moves the clock by which trust is counted. */
+  /** One leading replica, which the API server calls. `later` advances the clock that measures the time of trust. */
   async function leading() {
     const moved = { later: 0 };
     const live = await openLive(cluster(), allModules);
@@ -94,7 +94,7 @@ describeOwnCluster("a certificate", { without: ["kube-scheduler", "kwok"] }, (cl
     return {
       certificates,
       moved,
-      /** Kept connections were trusted when they were made: only a new one shows what is trusted now. */
+      /** Kept connections were trusted when they were opened: only a new one shows the current trust. */
       cut: () => way.reset(),
       [Symbol.asyncDispose]: async () => {
         await controller.stop();
@@ -109,12 +109,12 @@ describeOwnCluster("a certificate", { without: ["kube-scheduler", "kwok"] }, (cl
 
   const looks = (count: number) => new Promise((resolve) => setTimeout(resolve, count * LOOK_EVERY_MS));
 
-  test("is replaced after it was trusted for two minutes, and no call is lost on the way", async () => {
+  test("is replaced after it was trusted for two minutes, and no call fails", async () => {
     await using leader = await leading();
     const { certificates, moved } = leader;
     await eventually("a pod placed through the webhook", placed);
 
-    // It has stood there for ten months.
+    // It is ten months old.
     const ageing = await makeCertificate(serviceNames("usher", NAMESPACE), Date.now() - 300 * DAY_MS);
     const data: JsonObject = {
       "tls.crt": base64(ageing.cert),
@@ -122,29 +122,29 @@ describeOwnCluster("a certificate", { without: ["kube-scheduler", "kwok"] }, (cl
       "ca.crt": base64(ageing.ca),
     };
     await cluster().call("PATCH", SECRET, { data });
-    const next = await eventually("the next one", async () =>
+    const next = await eventually("the next certificate", async () =>
       stringAt(await secret(), "data", "next-tls.crt"),
     );
     const authority = Buffer.from(stringAt(await secret(), "data", "next-ca.crt") ?? "", "base64").toString();
-    await eventually("its authority published", async () => (await bundle()).includes(authority.trim()));
-    await eventually("the ageing one served", () => certificates.current.cert === ageing.cert);
+    await eventually("its CA published", async () => (await bundle()).includes(authority.trim()));
+    await eventually("the expiring certificate served", () => certificates.current.cert === ageing.cert);
 
-    // Just short of the two minutes it is only trusted, however often the leader looks.
+    // Just before the two minutes it is only trusted, however often the leader reconciles.
     moved.later = TRUST_MS - 30_000;
     await looks(10);
     expect(stringAt(await secret(), "data", "tls.crt")).toBe(base64(ageing.cert));
     expect(certificates.current.cert).toBe(ageing.cert);
     expect(await placed()).toBe(true);
 
-    // Every call from here on is answered, by one or the other.
+    // Every call from here on is answered, with one certificate or the other.
     const { failed } = await whilePlacing(cluster(), async () => {
       moved.later += TRUST_MS;
-      await eventually("the next one to be the current", async () => {
+      await eventually("the next certificate to become current", async () => {
         return stringAt(await secret(), "data", "tls.crt") === next;
       });
-      await eventually("it is served", () => base64(certificates.current.cert) === next);
-      // API servers keep connections by the bundle, so another one means new connections.
-      await eventually("its authority first in the bundle", async () =>
+      await eventually("the new certificate served", () => base64(certificates.current.cert) === next);
+      // API servers pool connections by CA bundle, so another bundle means new connections.
+      await eventually("its CA first in the bundle", async () =>
         (await bundle()).startsWith(authority.trim()),
       );
       await looks(5);
@@ -154,12 +154,12 @@ describeOwnCluster("a certificate", { without: ["kube-scheduler", "kwok"] }, (cl
     const record = at(await secret(), "data") as JsonObject;
     expect(record["next-tls.crt"]).toBeUndefined();
     expect(record["ca.crt"]).toBe(base64(authority));
-    // A replica that could not read the Secret still serves with the one before.
+    // A replica that could not read the Secret keeps serving with the previous certificate.
     expect(record["previous-ca.crt"]).toBe(base64(ageing.ca));
     expect(await bundle()).toContain(ageing.ca.trim());
   });
 
-  test("stays trusted where the Secret is garbage or gone and can't be written", async () => {
+  test("stays trusted while the Secret is garbage or gone and can't be written", async () => {
     await using leader = await leading();
     const { certificates, cut } = leader;
     await eventually("a pod placed through the webhook", placed);
@@ -170,7 +170,7 @@ describeOwnCluster("a certificate", { without: ["kube-scheduler", "kwok"] }, (cl
       await looks(10);
       expect(await bundle()).toBe(trusted);
       expect(certificates.current.cert).toBe(cert);
-      // The API server may send one more call into what was cut.
+      // The API server may send one more call on a cut connection.
       cut();
       await eventually("calls on new connections", placed);
     };
@@ -186,7 +186,7 @@ describeOwnCluster("a certificate", { without: ["kube-scheduler", "kwok"] }, (cl
       metadata: { name: "none" },
       spec: { hard: { "count/secrets": "0" } },
     });
-    await eventually("the quota counted", async () =>
+    await eventually("the quota to take effect", async () =>
       at(await cluster().call("GET", `${quotas}/none`), "status", "used", "count/secrets"),
     );
     await cluster().call("DELETE", SECRET);
@@ -194,15 +194,15 @@ describeOwnCluster("a certificate", { without: ["kube-scheduler", "kwok"] }, (cl
     expect((await cluster().request("GET", SECRET)).status).toBe(404);
 
     await cluster().call("DELETE", `${quotas}/none`);
-    await eventually("a new one served", () => certificates.current.cert !== cert);
+    await eventually("a new certificate served", () => certificates.current.cert !== cert);
     const made = stringAt(await secret(), "data", "ca.crt");
-    // As after a leak: nothing of before is trusted.
-    await eventually("it alone trusted", async () => base64(await bundle()) === made);
+    // As after a leak: no earlier certificate is trusted.
+    await eventually("only the new CA trusted", async () => base64(await bundle()) === made);
     cut();
     await eventually("calls on new connections", placed);
   });
 
-  test("is not replaced by a replica whose clock is 400 days ahead: the API server's counts", async () => {
+  test("is not replaced by a replica whose clock is 400 days ahead: the API server's clock counts", async () => {
     const before = await secret();
     await using live = await openLive(cluster(), allModules);
     const now = () => Date.now() + 400 * DAY_MS;
@@ -212,7 +212,7 @@ describeOwnCluster("a certificate", { without: ["kube-scheduler", "kwok"] }, (cl
     expect(await secret()).toEqual(before);
   });
 
-  test("is published nowhere but in usher's own webhook configurations", async () => {
+  test("is published only in usher's own webhook configurations", async () => {
     const theirs: JsonObject = {
       apiVersion: "admissionregistration.k8s.io/v1",
       kind: "MutatingWebhookConfiguration",
@@ -239,14 +239,17 @@ describeOwnCluster("a certificate", { without: ["kube-scheduler", "kwok"] }, (cl
     await looks(5);
     expect(await cluster().call("GET", HOOK)).toEqual(before);
 
-    // As an installation marks it that takes it over.
+    // With the mark of an installation that takes it over.
     await cluster().call("PATCH", HOOK, { metadata: { labels: OWN_LABELS } });
-    await eventually("it is ours", async () => (await bundle()) === leader.certificates.bundle);
+    await eventually(
+      "the configuration to be usher's",
+      async () => (await bundle()) === leader.certificates.bundle,
+    );
     expect(JSON.stringify(await cluster().call("GET", HOOK))).not.toContain("127.0.0.1");
     await eventually("a pod placed through the webhook", placed);
   });
 
-  describe("that others make", () => {
+  describe("issued by others", () => {
     const closed = () => isClosed(cluster());
     const entries = () => entriesOf(cluster());
     const bundles = async () =>
@@ -257,7 +260,7 @@ describeOwnCluster("a certificate", { without: ["kube-scheduler", "kwok"] }, (cl
       for (const path of [...CONFIGURATIONS, SERVING]) await cluster().request("DELETE", path);
     });
 
-    /** With a second more, in which API servers may still fail. */
+    /** Plus a second in which API servers may still fail. */
     const during = (work: () => Promise<unknown>) =>
       whilePlacing(cluster(), async () => {
         await work();
@@ -272,7 +275,7 @@ describeOwnCluster("a certificate", { without: ["kube-scheduler", "kwok"] }, (cl
       else await cluster().call("PATCH", SERVING, { data });
     };
 
-    test("Secret: usher publishes the authority before it serves by it, and no request fails", async () => {
+    test("Secret: usher publishes the CA before it serves the certificate, and no request fails", async () => {
       const [first, second] = await Promise.all([
         TestAuthority.create("first"),
         TestAuthority.create("second"),
@@ -285,14 +288,14 @@ describeOwnCluster("a certificate", { without: ["kube-scheduler", "kwok"] }, (cl
         const next = await authority.sign({ names: NAMES });
         const { asked, failed } = await during(async () => {
           await put(next);
-          await eventually("it is served", () => usher.certificates.current.cert === next.cert);
-          await eventually("its authority published", async () =>
+          await eventually("the certificate served", () => usher.certificates.current.cert === next.cert);
+          await eventually("its CA published", async () =>
             (await bundles()).every((one) => one.includes(authority.pem)),
           );
         });
         expect({ failed, some: asked > 0 }).toEqual({ failed: [], some: true });
       }
-      // A certificate that its own authorities do not make valid is neither published nor served.
+      // A certificate that its own CAs do not verify is neither published nor served.
       const { cert } = usher.certificates.current;
       const third = await TestAuthority.create("third");
       await put({ ...(await third.sign({ names: NAMES })), ca: first.pem });
@@ -304,7 +307,7 @@ describeOwnCluster("a certificate", { without: ["kube-scheduler", "kwok"] }, (cl
       expect(usher.certificates.current.cert).toBe(cert);
     });
 
-    test("ServiceCA, a stand-in: nothing is closed before the injector came, and what a new CA costs is printed", async () => {
+    test("ServiceCA, a stand-in: nothing is fail-closed before the injector has run, and the cost of a new CA is printed", async () => {
       const [first, second] = await Promise.all([TestAuthority.create("one"), TestAuthority.create("two")]);
       await put(await first.sign({ names: NAMES }));
       const inject = ({ pem }: TestAuthority) =>
@@ -322,7 +325,7 @@ describeOwnCluster("a certificate", { without: ["kube-scheduler", "kwok"] }, (cl
       const again = await first.sign({ names: NAMES });
       const stays = await during(async () => {
         await put(again);
-        await eventually("it is served", () => usher.certificates.current.cert === again.cert);
+        await eventually("the certificate served", () => usher.certificates.current.cert === again.cert);
       });
       expect(stays.failed).toEqual([]);
 
@@ -330,13 +333,13 @@ describeOwnCluster("a certificate", { without: ["kube-scheduler", "kwok"] }, (cl
       const replaced = await during(async () => {
         await put(next);
         await inject(second);
-        await eventually("it is served", () => usher.certificates.current.cert === next.cert);
+        await eventually("the certificate served", () => usher.certificates.current.cert === next.cert);
       });
       console.log(`ServiceCA, CA replaced: ${replaced.failed.length} of ${replaced.asked} requests failed`);
       expect((await bundles()).every((one) => one === second.pem)).toBe(true);
       await eventually("a placed pod", placed);
 
-      // One that serves stays ready, and says that it is not trusted.
+      // A serving replica stays ready, and reports that it is not trusted.
       await eventually("ready", async () => (await usher.readyz()) === "ok\n");
       expect(await usher.metrics()).toContain("\nusher_certificate_trusted 1\n");
       await inject(first);
@@ -345,14 +348,14 @@ describeOwnCluster("a certificate", { without: ["kube-scheduler", "kwok"] }, (cl
       );
       expect(await usher.readyz()).toBe("ok\n");
 
-      // One that starts is not, until it is trusted.
+      // A starting replica is not ready until it is trusted.
       await using starting = await mountedUsher(cluster(), clusterIP, "ServiceCA");
       expect(await starting.readyz()).toContain("certificate-trusted: the CA bundle");
       await inject(second);
       await eventually("ready", async () => (await starting.readyz()) === "ok\n");
     });
 
-    test("CertManager: its own controllers sign and inject; a renewal costs no request, a new CA is printed", async () => {
+    test("CertManager: its own controllers sign and inject; a renewal fails no request, and the cost of a new CA is printed", async () => {
       const objects = certificateObjects({ ...DEFAULT_INSTALLATION, certificates: { mode: "CertManager" } });
       using _maker = await startCertManager(cluster());
       await cluster().apply(...objects);
@@ -365,7 +368,7 @@ describeOwnCluster("a certificate", { without: ["kube-scheduler", "kwok"] }, (cl
       const before = { cert: served(), ca: await authority() };
       const stays = await during(async () => {
         await cluster().call("DELETE", SERVING);
-        await eventually("it is served", () => served() !== before.cert, 30_000);
+        await eventually("the certificate served", () => served() !== before.cert, 30_000);
       });
       expect(await authority()).toBe(before.ca);
       expect(stays.failed).toEqual([]);
@@ -382,11 +385,11 @@ describeOwnCluster("a certificate", { without: ["kube-scheduler", "kwok"] }, (cl
           30_000,
         );
         await cluster().call("DELETE", SERVING);
-        await eventually("it is served", () => served() !== renewed, 30_000);
+        await eventually("the certificate served", () => served() !== renewed, 30_000);
       });
       const ca = Buffer.from((await authority()) ?? "", "base64").toString();
       expect(base64(ca)).not.toBe(before.ca);
-      await eventually("it is trusted", async () =>
+      await eventually("the certificate trusted", async () =>
         (await bundles()).every((one) => one.includes(ca.trim())),
       );
       console.log(`CertManager, CA replaced: ${replaced.failed.length} of ${replaced.asked} requests failed`);

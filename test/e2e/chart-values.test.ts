@@ -1,4 +1,4 @@
-// Every value of the chart has the effect that its README says.
+// Every value of the chart has the effect that its README documents.
 import { expect, test } from "vitest";
 import { at, type Json, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
 import { describeHelm } from "./fixtures/helm.ts";
@@ -13,7 +13,7 @@ function named(objects: readonly JsonObject[], kind: string, name = "usher"): Js
   return found;
 }
 
-/** Of replicas, watchdog and hooks. */
+/** The images of replicas, watchdog and hooks. */
 function podSpecs(objects: readonly JsonObject[]): (Json | undefined)[] {
   return objects.flatMap((object) => {
     const kind = String(object["kind"]);
@@ -32,7 +32,7 @@ describeHelm("values of the chart", (helm) => {
     ],
     [{ tag: "v2" }, "usher:v2"],
     [{ registry: "localhost:5000", tag: "v2", digest: DIGEST }, `localhost:5000/usher@${DIGEST}`],
-  ])("image %j is %s, of replicas, watchdog and hooks", async (image, wanted) => {
+  ])("image %j is %s, for replicas, watchdog and hooks", async (image, wanted) => {
     const objects = await helm().template({
       image: { ...image, pullPolicy: "Always", pullSecrets: [{ name: "s" }] },
     });
@@ -52,7 +52,7 @@ describeHelm("values of the chart", (helm) => {
     );
   });
 
-  test("no pod names a user or has what OpenShift's restricted-v2 refuses", async () => {
+  test("no pod names a user or uses what OpenShift's restricted-v2 refuses", async () => {
     for (const certificates of ["Own", "CertManager", "ServiceCA", "Secret"]) {
       const specs = podSpecs(await helm().template({ configuration: { certificates } }));
       expect(specs.length).toBe(5);
@@ -66,7 +66,7 @@ describeHelm("values of the chart", (helm) => {
           readOnlyRootFilesystem: true,
           capabilities: { drop: ["ALL"] },
         });
-        // As they are by default, any user reads files and writes into folders.
+        // With their default modes, any user can read files and write into folders.
         for (const volume of listAt(spec, "volumes") as JsonObject[]) {
           const { name: _, ...source } = volume;
           expect(["configMap", "emptyDir", "secret"]).toContain(Object.keys(source).join());
@@ -76,7 +76,7 @@ describeHelm("values of the chart", (helm) => {
     }
   });
 
-  test("fields of security contexts are set, and removed by null", async () => {
+  test("fields of security contexts are set, and null removes them", async () => {
     const made = await deployment({
       podSecurityContext: { fsGroup: 7 },
       securityContext: { readOnlyRootFilesystem: null },
@@ -92,7 +92,7 @@ describeHelm("values of the chart", (helm) => {
     });
   });
 
-  test("where pods run, with what, and how they are called", async () => {
+  test("scheduling, resources and names of pods follow their values", async () => {
     const toleration = { key: "dedicated", operator: "Exists" };
     const affinity = {
       nodeAffinity: {
@@ -138,18 +138,18 @@ describeHelm("values of the chart", (helm) => {
       labels: { team: "a", pod: "p", "app.kubernetes.io/name": "usher" },
       annotations: { "sidecar.example.com/inject": "false" },
     });
-    // A selector can't be changed, so no value reaches it.
+    // A selector is immutable, so no value reaches it.
     expect(Object.keys(at(made, "spec", "selector", "matchLabels") as JsonObject)).toHaveLength(2);
   });
 
-  test("annotations of the Service that the API server calls, and of no other object", async () => {
+  test("annotations are set on the Service that the API server calls, and on no other object", async () => {
     const values = { webhook: { serviceAnnotations: { own: "a" } }, annotations: { note: "n" } };
     const objects = await helm().template(values);
     expect(at(named(objects, "Service"), "metadata", "annotations")).toEqual({ own: "a", note: "n" });
     expect(at(named(objects, "Service", "usher-metrics"), "metadata", "annotations")).toEqual({ note: "n" });
   });
 
-  test("another webhook port, and the host's network with a rollout that fits", async () => {
+  test("another webhook port, and the host's network with a matching rollout strategy", async () => {
     const made = await deployment({ webhook: { port: 10250 }, ops: { port: 9090 }, hostNetwork: true });
     expect(listAt(made, ...CONTAINER, "args")).toEqual(
       expect.arrayContaining(["--port=10250", "--ops-port=9090"]),
@@ -161,7 +161,7 @@ describeHelm("values of the chart", (helm) => {
     expect(at(made, "spec", "strategy", "rollingUpdate")).toEqual({ maxUnavailable: 1, maxSurge: 0 });
   });
 
-  test("another configuration is another ConfigMap and another pod template", async () => {
+  test("another configuration changes the ConfigMap and the pod template", async () => {
     const configuration = { controlPlaneNamespaces: ["istio-system"] };
     const objects = await helm().template({ configuration });
     const file =
@@ -174,7 +174,7 @@ describeHelm("values of the chart", (helm) => {
     expect(note(named(objects, "Deployment"))).not.toEqual(note(await deployment({})));
   });
 
-  test("policies are whole objects that stay", async () => {
+  test("policies are complete objects that are kept", async () => {
     const policy = {
       apiVersion: "kupid.gardener.cloud/v1alpha1",
       kind: "ClusterPodSchedulingPolicy",
@@ -189,7 +189,7 @@ describeHelm("values of the chart", (helm) => {
     });
   });
 
-  test("crds.manage false: no right, no hook, and usher knows", async () => {
+  test("crds.manage false: no permission, no hook, and the configuration says so", async () => {
     const objects = await helm().template({ crds: { manage: false } });
     const text = JSON.stringify(objects);
     expect(text).not.toContain('"customresourcedefinitions"');
@@ -198,7 +198,7 @@ describeHelm("values of the chart", (helm) => {
     expect(JSON.stringify(await helm().template({}))).toContain('"customresourcedefinitions"');
   });
 
-  test("on nodes of the control plane, all pods of usher run there, beside what other values say", async () => {
+  test("on control-plane nodes, all pods of usher run there, with the other values applied", async () => {
     const objects = await helm().template({
       controlPlaneNodes: true,
       nodeSelector: { pool: "system" },
@@ -222,7 +222,7 @@ describeHelm("values of the chart", (helm) => {
     }
   });
 
-  test("excluded namespaces are the configuration's, and a module that is off is cleaned up by upgrades", async () => {
+  test("excluded namespaces are those of the configuration, and upgrades clean up a disabled module", async () => {
     const objects = await helm().template({
       configuration: { excludedNamespaces: ["quiet"], modules: { "node-labels": { enabled: false } } },
     });
@@ -242,7 +242,7 @@ describeHelm("values of the chart", (helm) => {
       expect(JSON.stringify(rendered)).not.toContain("usher-cleanup");
   });
 
-  test("without flow control nothing of its group is rendered", async () => {
+  test("without flow control no object of its group is rendered", async () => {
     const objects = await helm().template({ flowControl: { enabled: false } });
     expect(objects.filter(({ apiVersion }) => String(apiVersion).startsWith("flowcontrol"))).toEqual([]);
   });
@@ -263,7 +263,7 @@ describeHelm("values of the chart", (helm) => {
     [{ webhook: { port: 0 } }, "port"],
     [{ networkPolicy: { webhookCidrs: ["10.0.0.1"] } }, "webhookCidrs"],
     [{ configuration: { networkPolicy: {} } }, "networkPolicy"],
-  ])("%j is refused", async (values, name) => {
+  ])("%j is rejected", async (values, name) => {
     expect(await helm().refusal(values)).toContain(name);
   });
 });

@@ -1,4 +1,4 @@
-// The chart renders what usher registers: no cluster is needed to see it.
+// The chart renders what usher registers; no cluster is needed to check.
 import { expect, test } from "vitest";
 import { allSwitches, type Switch, together } from "../../deploy/generate/chart/switches.ts";
 import { keyOf, registered } from "../../deploy/generate/installation/registered.ts";
@@ -8,19 +8,19 @@ import { CHART, describeHelm, documents, type Helm } from "./fixtures/helm.ts";
 /** Objects that the chart does not render: Helm creates the namespace, and usher itself writes its webhooks. */
 const NOT_IN_CHART = ["Namespace usher-system"];
 
-/** What the chart has beside what is registered: hooks of Helm's, each deleted when it is done. */
+/** Objects of the chart beside those that usher registers: Helm's hooks, each deleted when it is done. */
 const isHook = (object: JsonObject) => at(object, "metadata", "annotations", "helm.sh/hook") !== undefined;
 
-/** Labels that say by whom an object was installed. */
+/** Labels that name the installer of an object. */
 const BY_HELM = ["app.kubernetes.io/instance", "helm.sh/chart"];
 const MANAGED_BY = "app.kubernetes.io/managed-by";
 
-/** Without what is permitted to differ. */
+/** Without permitted differences. */
 function comparable(object: JsonObject): JsonObject {
   const changed = (key: string, value: Json): Json | undefined => {
     if (BY_HELM.includes(key)) return undefined;
     if (key === MANAGED_BY && (value === "Helm" || value === "usher")) return "Helm or usher";
-    // A hash of the configuration's text: templates have another one than core.
+    // A hash of the configuration's text: the chart's templates compute another hash than core.
     if (key === "usher.dev/configuration") return "a hash";
     // The text of the configuration: fields may be in another order.
     if (key === "configuration.yaml" && typeof value === "string") return JSON.parse(value) as Json;
@@ -35,7 +35,7 @@ function byKey(objects: readonly JsonObject[]): Record<string, JsonObject> {
   return Object.fromEntries(found.sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** What `usher manifests` has with a configuration, but for what the chart is not to have. */
+/** The output of `usher manifests` for a configuration, without objects that the chart must not have. */
 async function expected(configuration: JsonObject, namespace: string): Promise<Record<string, JsonObject>> {
   const objects = await registered(configuration, namespace);
   return byKey(
@@ -62,7 +62,7 @@ function withoutCrds(objects: Record<string, JsonObject>): Record<string, JsonOb
   return Object.fromEntries(kept);
 }
 
-/** Settings that are lists: kinds that rights are granted for one by one, and networks. */
+/** Settings that are lists: kinds whose permissions are granted one by one, and networks. */
 const LISTS: Switch = {
   setting: "lists",
   condition: "",
@@ -82,7 +82,7 @@ const LISTS: Switch = {
   },
 };
 
-/** The chart has some settings of the configuration as values of their own. */
+/** The chart has some settings of the configuration as separate values. */
 function valuesOf({
   manageCrds = true,
   controlPlaneNodes = false,
@@ -92,7 +92,7 @@ function valuesOf({
   return { configuration, crds: { manage: manageCrds }, controlPlaneNodes, networkPolicy };
 }
 
-/** Each with the next one of another setting. */
+/** Each combined with the next one of another setting. */
 function neighbours(switches: readonly Switch[]): Switch[][] {
   return switches.flatMap((one, index) => {
     const next = switches[(index + 1) % switches.length];
@@ -108,12 +108,12 @@ function atOnce(switches: readonly Switch[]): Switch[] {
 }
 
 describeHelm("the chart", (helm) => {
-  test("passes lint, strictly", async () => {
+  test("passes strict lint", async () => {
     const { code, out, err } = await helm().run("lint", "--strict", CHART);
     expect(code, out + err).toBe(0);
   });
 
-  test("is for the releases of Kubernetes that are tested, also under a distribution's name", async () => {
+  test("supports the tested releases of Kubernetes, also under a distribution's version", async () => {
     const on = (release: string) => helm().run("template", "usher", CHART, "--kube-version", release);
     const { code, err } = await on("1.32.9");
     expect(code).toBe(1);
@@ -132,7 +132,7 @@ describeHelm("the chart", (helm) => {
 
   test.each([
     ["another release and namespace", "hall-admission", "hall"],
-    ["names that YAML takes for numbers and switches", "on", "123"],
+    ["names that YAML takes for numbers and booleans", "on", "123"],
     ["the longest release name", "r".repeat(53), "kube-system"],
   ])("equals usher manifests under %s", async (_what, release, namespace) => {
     const { out, err } = await helm().run("template", release, CHART, "--include-crds", "-n", namespace);
@@ -140,14 +140,14 @@ describeHelm("the chart", (helm) => {
     expect(byKey(objects), err).toEqual(await expected({}, namespace));
   });
 
-  test("equals usher manifests with every setting that decides what is registered, and with two or all of them", async () => {
+  test("equals usher manifests with every setting that affects registration, and with two or all of them", async () => {
     const switches = await allSwitches();
     const some = [...switches.map((one) => [one]), ...neighbours(switches), atOnce(switches), [LISTS]];
     await Promise.all(
       some.map(async (chosen) => {
         const configuration = together(...chosen.map((one) => one.configuration));
         const objects = await rendered(helm(), valuesOf(configuration), "-n", "hall");
-        // CRDs of the folder crds are those of the default configuration; a hook applies the others.
+        // The folder crds has the CRDs of the default configuration; a hook applies the others.
         expect(objects, JSON.stringify(configuration)).toEqual(
           withoutCrds(await expected(configuration, "hall")),
         );
@@ -155,7 +155,7 @@ describeHelm("the chart", (helm) => {
     );
   });
 
-  test("depends on values and release alone", async () => {
+  test("depends only on values and release", async () => {
     const render = async (...args: string[]) =>
       (await helm().run("template", "usher", CHART, "-n", "hall", ...args)).out;
     const once = await render();
@@ -165,6 +165,6 @@ describeHelm("the chart", (helm) => {
   });
 });
 
-test("no object is of a kind that the comparison would not see", async () => {
+test("renders no kind that the comparison would not see", async () => {
   for (const object of await registered({}, "hall")) expect(isObject(object["metadata"])).toBe(true);
 });

@@ -1,4 +1,4 @@
-// What a closed policy does to a real cluster: while usher is there, and while it is away.
+// The effect of a fail-closed policy on a real cluster: while usher runs, and while it is down.
 import { beforeAll, expect, test } from "vitest";
 import { at, type Json, listAt, stringAt } from "../../src/core/json.ts";
 import { clusterPolicy } from "../builders/policy.ts";
@@ -40,7 +40,7 @@ describeOwnCluster("a closed policy", {}, (cluster) => {
       template: { metadata: { labels: { app: "web" } }, spec: { containers: [{ name: "c", image }] } },
     },
   });
-  /** The namespaces of the entries that refuse where usher is away. */
+  /** The namespaces of the webhooks that refuse while usher is down. */
   const refusing = async (path = MUTATING): Promise<Json[]> => {
     const entries = listAt(await cluster().call("GET", path), "webhooks");
     return entries
@@ -58,18 +58,18 @@ describeOwnCluster("a closed policy", {}, (cluster) => {
     enforced = await createNamespace(cluster());
   });
 
-  test("is registered for the namespaces that it selects, and places there as an open one does", async () => {
+  test("is registered for the namespaces that it selects, and places there like a fail-open one", async () => {
     expect(await refusing()).toEqual([]);
     await policy("closed", { failurePolicy: "Fail", namespaceSelector: { matchLabels: { team: "closed" } } });
-    await eventually("the closed hook", async () => (await refusing()).includes(closed), 20_000);
+    await eventually("the fail-closed hook", async () => (await refusing()).includes(closed), 20_000);
     expect(await refusing()).toEqual([closed]);
-    await eventually("both replicas placing", async () => {
+    await eventually("both replicas to place", async () => {
       return (await Promise.all(Array.from({ length: 6 }, () => placed(closed)))).every(Boolean);
     });
     expect(await placed(open)).toBe(false);
   });
 
-  test("an object is asked about once, there by the closed hook and elsewhere by the open one", async () => {
+  test("one webhook is called per object: the fail-closed one in selected namespaces, and the fail-open one elsewhere", async () => {
     for (const namespace of [closed, open]) await cluster().call("POST", deployments(namespace), web());
     const stored = await cluster().call("GET", `${deployments(closed)}/web`);
     expect(at(stored, "spec", "template", "spec", "nodeSelector")).toEqual({ pool: "a" });
@@ -86,16 +86,16 @@ describeOwnCluster("a closed policy", {}, (cluster) => {
     expect(asked(open)).toEqual(["placement.usher.dev"]);
   });
 
-  test("a namespace that gets the label later is covered, and one that loses it is let go", async () => {
+  test("a namespace that gets the label later is covered, and one that loses it is released", async () => {
     const label = (name: string, team: string | null) =>
       cluster().call("PATCH", `/api/v1/namespaces/${name}`, { metadata: { labels: { team } } });
     await label(later, "closed");
     await eventually("the new namespace", async () => (await refusing()).includes(later), 15_000);
     await label(later, null);
-    await eventually("it is let go", async () => !(await refusing()).includes(later), 15_000);
+    await eventually("it to be released", async () => !(await refusing()).includes(later), 15_000);
     await label(later, "closed");
-    await eventually("it is back", async () => (await refusing()).includes(later), 15_000);
-    await eventually("pods in it placed", () => placed(later));
+    await eventually("it to be covered again", async () => (await refusing()).includes(later), 15_000);
+    await eventually("pods in it to be placed", () => placed(later));
   });
 
   test("the validating hook refuses unmet requirements, and only where a policy enforces them", async () => {
@@ -118,32 +118,32 @@ describeOwnCluster("a closed policy", {}, (cluster) => {
     expect(stringAt(refused.body, "message")).toMatch(
       /policy strict requires pool=a at spec\.nodeSelector\.pool.*USHER-P30/,
     );
-    await eventually("both replicas placing", async () => {
+    await eventually("both replicas to place", async () => {
       return (await Promise.all(Array.from({ length: 6 }, () => placed(open)))).every(Boolean);
     });
     await cluster().call("DELETE", `${POLICIES}/strict`);
     await eventually(
-      "the shadow hook gone",
+      "the shadow hook to be gone",
       async () => !(await entries()).join().includes("enforcement"),
       20_000,
     );
     expect((await createPod(open, { nodeSelector: { pool: "b" } })).status).toBe(201);
   });
 
-  test("a policy that refuses unmet requirements is closed without a failurePolicy, and open with Ignore", async () => {
+  test("a policy that refuses unmet requirements is fail-closed without a failurePolicy, and fail-open with Ignore", async () => {
     const where = { namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": enforced } } };
     await policy("lenient", { enforcement: "Refuse", failurePolicy: "Ignore", ...where });
-    await eventually("the open hook", async () => {
+    await eventually("the fail-open hook", async () => {
       return (await createPod(enforced, { nodeSelector: { pool: "b" } })).status === 403;
     });
     expect(await refusing(VALIDATING)).not.toContain(enforced);
     await policy("enforcing", { enforcement: "Refuse", ...where });
     for (const path of [VALIDATING, MUTATING])
-      await eventually("the closed hook", async () => (await refusing(path)).includes(enforced), 20_000);
+      await eventually("the fail-closed hook", async () => (await refusing(path)).includes(enforced), 20_000);
     await cluster().call("DELETE", `${POLICIES}/lenient`);
   });
 
-  test("usher away: pods are refused where it selects and come in elsewhere", async () => {
+  test("usher down: pods are refused in selected namespaces and admitted elsewhere", async () => {
     await cluster().call("PATCH", `${USHER}/scale`, { spec: { replicas: 0 } });
     await eventually(
       "usher away",
@@ -159,7 +159,7 @@ describeOwnCluster("a closed policy", {}, (cluster) => {
         /^500 .*failed calling webhook "placement-closed/,
       );
     }
-    // It has what the policy requires, and no usher says so.
+    // The pod meets the policy, but no usher can confirm it.
     const unjudged = await createPod(enforced, { nodeSelector: { pool: "a" } });
     expect(`${unjudged.status} ${stringAt(unjudged.body, "message")}`).toMatch(
       /^500 .*failed calling webhook/,
@@ -168,7 +168,7 @@ describeOwnCluster("a closed policy", {}, (cluster) => {
     expect((await createPod("kube-system")).status).toBe(201);
   });
 
-  test("usher away: a template can't change there, and all else about its object can", async () => {
+  test("usher down: a template can't change there, and the rest of its object can", async () => {
     const path = `${deployments(closed)}/web`;
     const stripped = await cluster().request("PATCH", path, {
       spec: { template: { spec: { nodeSelector: null } } },
@@ -181,7 +181,7 @@ describeOwnCluster("a closed policy", {}, (cluster) => {
     expect((await cluster().request("POST", deployments(closed), web())).status).toBe(500);
   });
 
-  test("usher back: all goes on, and without the policy nothing is closed", async () => {
+  test("usher back: requests are answered, and without the policy nothing is fail-closed", async () => {
     await cluster().call("PATCH", `${USHER}/scale`, { spec: { replicas: 1 } });
     await eventually("pods placed", () => placed(closed), 90_000);
     for (const name of ["closed", "enforcing"]) await cluster().call("DELETE", `${POLICIES}/${name}`);
@@ -189,12 +189,12 @@ describeOwnCluster("a closed policy", {}, (cluster) => {
     expect((await createPod(closed)).status).toBe(201);
   });
 
-  test("usher's namespace deleted by hand: what asks it goes with it, and nothing stays locked", async () => {
+  test("usher's namespace deleted by hand: its webhooks are deleted too, and nothing stays locked", async () => {
     await policy("closed", { failurePolicy: "Fail", namespaceSelector: { matchLabels: { team: "closed" } } });
-    await eventually("the closed hook", async () => (await refusing()).includes(closed), 30_000);
+    await eventually("the fail-closed hook", async () => (await refusing()).includes(closed), 30_000);
     await cluster().call("DELETE", "/api/v1/namespaces/usher-system");
     for (const path of [MUTATING, VALIDATING])
       await eventually("it gone", async () => (await cluster().request("GET", path)).status === 404, 90_000);
-    await eventually("pods come in", async () => (await createPod(closed)).status === 201);
+    await eventually("pods to be admitted", async () => (await createPod(closed)).status === 201);
   });
 });

@@ -6,8 +6,8 @@ import { greeter } from "../conformance/modules.ts";
 import { FaultProxy } from "./fault-proxy.ts";
 import { installKinds, openLive, viewEqualsList } from "./live-source.ts";
 
-// Every version is compacted some seconds after it was made, and no cache stands before the store: what takes five minutes elsewhere
-// happens here at once.
+// Every version is compacted some seconds after its creation, and no cache is in front of the store: expiry, which
+// takes five minutes elsewhere, happens at once.
 const FORGETFUL = ["--feature-gates=WatchList=false", "--etcd-compaction-interval=1s", "--watch-cache=false"];
 
 describeOwnCluster(
@@ -30,7 +30,7 @@ describeOwnCluster(
     });
     afterAll(() => proxy.close());
 
-    /** Compaction goes by what was the newest version a while ago, so something has to be written meanwhile. */
+    /** Compaction uses the newest version of a while ago, so something has to be written in between. */
     async function keepWriting(until: () => boolean): Promise<void> {
       for (let i = 0; !until(); i++) {
         await create(`w-${i}`);
@@ -39,7 +39,7 @@ describeOwnCluster(
       }
     }
 
-    test("a list whose continue token expired is made anew, as one snapshot", async () => {
+    test("a list whose continue token expired starts again, as one snapshot", async () => {
       proxy.delay(400);
       await using live = await openLive(cluster(), [greeter], {
         address: proxy.address,
@@ -58,7 +58,7 @@ describeOwnCluster(
       expect(live.source.assembly.view.get("configmaps", "default", "c-00")).toBeUndefined();
     });
 
-    test("a watch from a version that is forgotten is a new list, with what was deleted gone", async () => {
+    test("a watch from a compacted version lists again, and drops deleted objects", async () => {
       await using live = await openLive(cluster(), [greeter], { address: proxy.address });
       await live.source.cache.waitForSync();
       await viewEqualsList(cluster(), live.source);

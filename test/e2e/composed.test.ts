@@ -22,7 +22,7 @@ import { clientOf } from "./live-source.ts";
 describeCluster("policies from files, objects from a cluster", (cluster) => {
   const namespace = testNamespace(cluster);
 
-  test("stand in one view, and needs go where their objects are", async () => {
+  test("form one view, and needs are read from the source of their objects", async () => {
     const directory = await mkdtemp(join(tmpdir(), "usher-composed-"));
     const name = `t-${randomUUID().slice(0, 8)}`;
     const policy = {
@@ -32,7 +32,7 @@ describeCluster("policies from files, objects from a cluster", (cluster) => {
       spec: { word: "hello" },
     };
     await writeFile(join(directory, "policy.json"), JSON.stringify(policy));
-    // An object of the files where the cluster's word counts.
+    // An object of the files for which the cluster takes precedence.
     const stray = {
       apiVersion: "v1",
       kind: "ConfigMap",
@@ -52,7 +52,7 @@ describeCluster("policies from files, objects from a cluster", (cluster) => {
       report: () => undefined,
       watch: false,
     });
-    // The cluster has no such kind, and need not: it is not asked for it.
+    // The cluster does not serve this kind, and need not: it is not asked for it.
     const live = openCluster({ client, assembly: shareOf(assembly, others), log: SILENT, owns: others });
     const source = composeSources(assembly, [
       { source: files, owns: policies },
@@ -96,12 +96,12 @@ describeCluster("policies from files, objects from a cluster", (cluster) => {
           },
         }),
       );
-    // Says otherwise of the namespace than the cluster, whose word counts.
+    // Conflicts with the cluster's namespace, which takes precedence.
     const stray = { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace(), labels: {} } };
     const live = `/api/v1/namespaces/${namespace()}`;
     await cluster().call("PATCH", live, { metadata: { labels: { composed: "yes" } } });
 
-    // As the document has it: the policies in a folder, the cluster by a context.
+    // As documented: the policies in a folder, the cluster by a context.
     const document = await readFile(join(ROOT, "docs/serving.md"), "utf8");
     const [, line = ""] = /^```sh cluster\nusher serve (.*)$/m.exec(document) ?? [];
     expect(line).toContain("--source policies/ --cluster --context staging");
@@ -128,7 +128,7 @@ describeCluster("policies from files, objects from a cluster", (cluster) => {
     expect(await usher.said(/not used/)).toContain("1 namespace not used: only policies are read from files");
     expect(await usher.said(/ from .* and https:/)).toMatch(/1 policy, \d+ namespaces?.* from .* and https:/);
     expect(await pool()).toBe("first");
-    // Both are followed.
+    // Both are watched.
     await policy("second");
     await eventually("the changed file", async () => (await pool()) === "second");
     await cluster().call("PATCH", live, { metadata: { labels: { composed: null } } });
@@ -138,7 +138,7 @@ describeCluster("policies from files, objects from a cluster", (cluster) => {
     await rm(directory, { recursive: true });
   });
 
-  test("a module has its configuration from a file and its policies and nodes from the cluster", async () => {
+  test("a module gets its configuration from a file and its policies and nodes from the cluster", async () => {
     const group = "gatehouse.usher.dev";
     const crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
     const open = { type: "object", "x-kubernetes-preserve-unknown-fields": true };

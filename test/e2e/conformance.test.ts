@@ -21,7 +21,7 @@ async function put(cluster: ClusterAccess, object: JsonObject): Promise<void> {
   const { status } = await cluster.request("GET", path);
   if (status === 404) await cluster.call("POST", path.slice(0, path.lastIndexOf("/")), object);
   else {
-    // Replaced, not merged: what the object no longer has must go.
+    // Replaced, not merged: fields that the object no longer has must go.
     const version = stringAt(await cluster.call("GET", path), "metadata", "resourceVersion") ?? "";
     const metadata = { ...(object["metadata"] as JsonObject), resourceVersion: version };
     await cluster.call("PUT", path, { ...object, metadata });
@@ -33,7 +33,7 @@ describeCluster("conformance", (cluster) => {
 
   sourceConformance("a live cluster", async (modules) => {
     const { source, [Symbol.asyncDispose]: close } = await openLive(cluster(), modules);
-    // Changes of one resource arrive in their order: when the mark of a moment is seen, so is all before it.
+    // Changes of one resource arrive in order: when this marker is seen, so is every earlier change.
     const mark = `caught-up-${randomUUID().slice(0, 8)}`;
     const marks = (count: number): JsonObject[] => [
       {
@@ -53,7 +53,7 @@ describeCluster("conformance", (cluster) => {
       count += 1;
       for (const object of marks(count)) await put(cluster(), object);
       const { view } = source.assembly;
-      await eventually("the mark of this moment", () => {
+      await eventually("the marker", () => {
         const word = stringAt(view.get(GREETINGS, "", mark), "spec", "word");
         const label = stringAt(view.get("configmaps", "default", mark), "metadata", "labels", "count");
         return word === String(count) && label === String(count);

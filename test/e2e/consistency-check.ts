@@ -1,4 +1,4 @@
-// Decides the same thing again and again while what the view rests on is being broken, and remembers what was wrong about it.
+// Repeats the same decision while the connection below the view is being broken, and records wrong decisions.
 
 import { evaluate } from "../../src/core/evaluate/evaluate.ts";
 import type { Source } from "../../src/core/view/source.ts";
@@ -8,7 +8,7 @@ import { requestFor } from "../builders/request.ts";
 
 const EVERY_MS = 5;
 
-/** How a policy may come to be seen in the course of time, in this order and never back; `undefined` is: not at all. */
+/** The states of a policy over time, in this order and never back; `undefined`: not seen. */
 export type Courses = Readonly<Record<string, readonly (string | undefined)[]>>;
 
 export class ConsistencyCheck implements Disposable {
@@ -29,12 +29,12 @@ export class ConsistencyCheck implements Disposable {
     return this.#decisions;
   }
 
-  /** What was decided as it never should have been. */
+  /** Decisions that were wrong. */
   get wrong(): readonly string[] {
     return [...this.#wrong];
   }
 
-  /** Whether every policy is seen as it is in the end. */
+  /** Whether every policy has reached its final state. */
   get done(): boolean {
     return Object.entries(this.#courses).every(
       ([name, course]) => this.#reached.get(name) === course.length - 1,

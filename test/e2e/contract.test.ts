@@ -1,4 +1,5 @@
-// The contract of a module, used by a test module through the real shells: admission server, informer cache, event recorder, controller.
+// The contract of a module, used by a test module through the real shells: admission server, informer cache, event
+// recorder, controller.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type AdmissionServer, startAdmission } from "../../src/admission/server/admission-server.ts";
 import type { Client } from "../../src/cluster/client/client.ts";
@@ -25,7 +26,7 @@ import {
 
 const WEBHOOK = "contract.usher.dev";
 
-/** The shells of one usher, with the test module alone. */
+/** The shells of one usher process, with the test module alone. */
 class Shells {
   namespace = "";
   client!: Client;
@@ -87,7 +88,7 @@ class Shells {
         },
       ],
     });
-    await eventually("the hook to be asked", async () => {
+    await eventually("the hook to be called", async () => {
       const { status } = await this.create(cluster, "probe", "deny", "?dryRun=All");
       return status === 403;
     });
@@ -126,7 +127,7 @@ describeOwnCluster("the contract of a module", OPTIONS, (cluster) => {
   beforeAll(() => usher.start(cluster()));
   afterAll(() => usher.stop());
 
-  test("a warning that repeats upstream's words arrives whole, and so does its audit value under upstream's key", async () => {
+  test("a warning with upstream's text arrives complete, and so does its audit value under upstream's key", async () => {
     const { status, headers } = await usher.create(cluster(), "warned", "warn");
     expect(status).toBe(201);
     expect(warningsIn(headers)).toEqual([UPSTREAM_TEXT]);
@@ -138,13 +139,13 @@ describeOwnCluster("the contract of a module", OPTIONS, (cluster) => {
     expect(entry?.annotations).toMatchObject({ [`${WEBHOOK}/audit-violations`]: UPSTREAM_TEXT.repeat(4) });
   });
 
-  test("warnings beyond what the API server passes on are left out whole, the least first", async () => {
+  test("warnings beyond the API server's limit are dropped whole, the least important first", async () => {
     const { headers } = await usher.create(cluster(), "many", "many-warnings");
     const whole = [5, 4, 3, 2].map((rank) => String(rank).repeat(1_000));
     expect(warningsIn(headers)).toEqual([...whole, "and 1 more warning"]);
   });
 
-  test("a denial says which object and why, as Kubernetes' own errors do", async () => {
+  test("a denial names the object and the reason, like Kubernetes' own errors", async () => {
     const { status, body } = await usher.create(cluster(), "denied", "deny");
     expect(status).toBe(403);
     expect(body).toMatchObject({
@@ -158,7 +159,7 @@ describeOwnCluster("the contract of a module", OPTIONS, (cluster) => {
     });
   });
 
-  test("so does core's own, where a module throws behind a closed hook", async () => {
+  test("so does core's own denial, when a module throws behind a fail-closed hook", async () => {
     const { status, body } = await usher.create(cluster(), "broken", "throw");
     expect(status).toBe(500);
     expect(body).toMatchObject({
@@ -190,7 +191,7 @@ describeOwnCluster("the contract of a module", OPTIONS, (cluster) => {
     expect(events).toContainEqual(expect.objectContaining({ regarding: expect.objectContaining(regarding) }));
   });
 
-  test("declared counters follow decisions, declared gauges the reconciler; a dry run counts nothing", async () => {
+  test("declared counters follow decisions, declared gauges follow the reconciler, and a dry run counts nothing", async () => {
     const before = await countOf(usher, 'contract_evaluations_total{decision="deny"}');
     await usher.create(cluster(), "counted", "deny", "?dryRun=All");
     await usher.create(cluster(), "counted", "deny");
@@ -208,7 +209,7 @@ describeOwnCluster("the contract of a module", OPTIONS, (cluster) => {
     });
   });
 
-  test("the API server's version is known to evaluation and reconciler", async () => {
+  test("evaluation and reconciler know the API server's version", async () => {
     const minor = stringAt(await cluster().call("GET", "/version"), "minor");
     const { headers } = await usher.create(cluster(), "version", "version");
     expect(warningsIn(headers)).toEqual([`${minor} on ${minor}`]);
@@ -226,7 +227,7 @@ const EMULATING = {
 } as const;
 
 describeOwnCluster("an API server that emulates an older release", EMULATING, (cluster) => {
-  test("is known by both versions", async () => {
+  test("both versions are known", async () => {
     const client = await clientOf(cluster());
     const modules = [contractModule("default")];
     const assembly = new Assembly(modules, DEFAULT_INSTALLATION, parseGates("", []).gates);

@@ -56,7 +56,7 @@ describeCluster("controller", (cluster) => {
   const withWrites = (use: (write: MakeWrite) => Promise<void>) =>
     withClient((client) => use(createWrites(client, createResources(client, []), createKindPaths(client))));
 
-  test("applies what is ours: makes it, takes a field back, and leaves what others added", async () => {
+  test("applies usher's own fields: creates the object, restores a field, and keeps fields of others", async () => {
     const apply = {
       apiVersion: "v1",
       kind: "ConfigMap",
@@ -74,7 +74,7 @@ describeCluster("controller", (cluster) => {
       expect(listAt(after, "metadata", "managedFields").map((one) => stringAt(one, "manager"))).toContain(
         "usher",
       );
-      // As from a leader that read long ago and wakes up now.
+      // As from a leader that read long ago and resumes now.
       const late = { ...apply, data: { mine: "late" } };
       expect(await write({ apply: late, resourceVersion: versionOf(accepted) })).toBe("conflict");
       expect(await write({ apply: late, resourceVersion: undefined })).toBe("conflict");
@@ -86,7 +86,7 @@ describeCluster("controller", (cluster) => {
     });
   });
 
-  test("patches and deletes only the version that it knows", async () => {
+  test("patches and deletes only the version that it read", async () => {
     const before = await cluster().call("POST", configMaps(), {
       metadata: { name: "theirs" },
       data: { a: "1" },
@@ -111,7 +111,7 @@ describeCluster("controller", (cluster) => {
     });
   });
 
-  test("writes a status whole, only on the version that it knows, and says where there is none to write", async () => {
+  test("writes a complete status, only on the version that it read, and reports a kind without a status subresource", async () => {
     await cluster().apply(crd("seats", "Seat", { status: {} }), crd("stools", "Stool", {}));
     const path = (plural: string) => `/apis/${GROUP}/v1/namespaces/${namespace()}/${plural}`;
     for (const [plural, kind] of [
@@ -141,7 +141,7 @@ describeCluster("controller", (cluster) => {
     await cluster().kubectl(["delete", "crd", `seats.${GROUP}`, `stools.${GROUP}`]);
   });
 
-  test("one leads; when it lets go the next one does, and a late renewal changes nothing", async () => {
+  test("one replica leads; when it releases the lease the next one leads, and a late renewal changes nothing", async () => {
     await withClient(async (client) => {
       const reported: string[] = [];
       const candidate = (identity: string) =>
@@ -163,7 +163,7 @@ describeCluster("controller", (cluster) => {
       const path = `/apis/coordination.k8s.io/v1/namespaces/${namespace()}/leases/usher`;
       const held = (await cluster().call("GET", path)) as JsonObject;
       await a.stop();
-      // Its own time is 15 s: only the release can have made room so soon.
+      // Its lease duration is 15 s: only the release can have freed it this soon.
       await eventually("the second to lead", () => b.leading, 10_000);
       expect((await cluster().request("PUT", path, held)).status).toBe(409);
       await b.stop();
@@ -172,7 +172,7 @@ describeCluster("controller", (cluster) => {
     });
   });
 
-  test("events are written once and counted up, and kubectl shows them with their object", async () => {
+  test("events are written once and counted, and kubectl shows them with their object", async () => {
     const made = await cluster().call("POST", configMaps(), { metadata: { name: "reported" } });
     const policy = {
       kind: "ConfigMap",
@@ -218,7 +218,7 @@ describeCluster("controller", (cluster) => {
     expect(described.stdout).toMatch(/Warning\s+Skipped\s.*was left out/);
   });
 
-  test("an event as long as usher writes it is accepted, and one byte more is not", async () => {
+  test("an event of usher's maximum length is accepted, and one byte more is not", async () => {
     // Cut at 200 it would end with a dot.
     const regarding = { kind: "ConfigMap", namespace: namespace(), name: `${"long".repeat(50).slice(1)}.b` };
     const path = `/apis/events.k8s.io/v1/namespaces/${namespace()}/events`;
@@ -244,7 +244,7 @@ describeCluster("controller", (cluster) => {
     });
   });
 
-  test("tallies of replicas are added up by the leader, and stay when a replica ends", async () => {
+  test("the leader adds up the counts of replicas, which survive the end of a replica", async () => {
     await withClient(async (client) => {
       const replica = (name: string) => {
         const tallies = new Tallies();

@@ -17,7 +17,7 @@ interface Outcome {
   readonly others: readonly string[];
   /** Entries of the ledger. */
   readonly counted: number;
-  /** What the processes said to the API server: `PUT 409`. */
+  /** The statuses of the API server's responses to the processes: `PUT 409`. */
   readonly spoken: Readonly<Record<string, number>>;
 }
 
@@ -28,7 +28,7 @@ interface Trial {
   readonly creator: (i: number) => { readonly user: string; readonly groups?: readonly string[] };
 }
 
-/** Lets usher keep its ledger, and the service accounts of `default` create, in one namespace. */
+/** Allows usher to write its ledger, and the service accounts of `default` to create, in one namespace. */
 function rights(namespace: string): JsonObject {
   const apiGroup = "rbac.authorization.k8s.io";
   return {
@@ -43,18 +43,18 @@ function rights(namespace: string): JsonObject {
   };
 }
 
-/** Usher's own level and schema, in use: an answer names the schema that its request went by. */
+/** Usher's own priority level and flow schema, in use: a response names the schema of its request. */
 async function useFlowControl(cluster: ClusterAccess): Promise<void> {
   await cluster.apply(...flowControl(DEFAULT_INSTALLATION));
   const schema = await cluster.call("GET", "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas/usher");
   const uid = stringAt(schema, "metadata", "uid");
-  await eventually("the flow schema to count", async () => {
+  await eventually("the flow schema to take effect", async () => {
     const { headers } = await cluster.request("GET", "/api/v1/namespaces/default", undefined, ACCOUNT);
     return headers["x-kubernetes-pf-flowschema-uid"] === uid;
   });
 }
 
-/** So many ConfigMaps at once through the API server, which asks three usher processes behind one address. */
+/** This many concurrent ConfigMaps through the API server, which calls three usher processes behind one address. */
 async function attempt(cluster: ClusterAccess, trial: Trial): Promise<Outcome> {
   const namespace = await createNamespace(cluster);
   const counting = { namespace, ledger: "ledger", limit: trial.limit };
@@ -93,8 +93,8 @@ async function attempt(cluster: ClusterAccess, trial: Trial): Promise<Outcome> {
         { metadata: { name, labels: { guest: "yes" } } },
         trial.creator(i),
       );
-    // A dry run reads the ledger and leaves no trace, so it may be tried until the hook is known.
-    await eventually("the hook to be asked", async () => {
+    // A dry run reads the ledger and leaves no trace, so it may be repeated until the hook is known.
+    await eventually("the hook to be called", async () => {
       await create("probe", 0, "?dryRun=All");
       const spoken = await ushers.spoken();
       return spoken.some((one) => Object.keys(one).length > 0);
@@ -128,7 +128,7 @@ async function attempt(cluster: ClusterAccess, trial: Trial): Promise<Outcome> {
 }
 
 describeCluster("counting over three replicas", (cluster) => {
-  test.each([10, 150])("200 at once, and exactly %i are admitted", async (limit) => {
+  test.each([10, 150])("of 200 concurrent requests exactly %i are admitted", async (limit) => {
     const outcome = await attempt(cluster(), {
       requests: 200,
       limit,
@@ -136,7 +136,8 @@ describeCluster("counting over three replicas", (cluster) => {
       creator: () => ({ user: "ann", groups: ["system:masters"] }),
     });
     expect(outcome).toMatchObject({ created: limit, refused: 200 - limit, counted: limit, others: [] });
-    // Many to a write: each for itself would be as many writes as came in, and several conflicts to each.
+    // Many reservations per write: with one each, there would be as many writes as requests, and several conflicts for
+    // each.
     const { spoken } = outcome;
     const writes = (spoken["POST 201"] ?? 0) + (spoken["PUT 200"] ?? 0);
     const conflicts = (spoken["POST 409"] ?? 0) + (spoken["PUT 409"] ?? 0);
@@ -156,7 +157,7 @@ describeOwnCluster(
       groups: ["system:serviceaccounts", "system:serviceaccounts:default"],
     });
 
-    test("without a priority level of its own usher waits for seats held by its callers", async () => {
+    test("without its own priority level usher waits for seats held by its callers", async () => {
       const outcome = await attempt(cluster(), { requests: 16, limit: 10, timeoutSeconds: 1, creator });
       expect(outcome.created).toBeLessThan(10);
       expect(outcome.others.length + outcome.unsure).toBeGreaterThan(0);

@@ -40,7 +40,7 @@ describeCluster("credentials for the API server", (cluster) => {
   const userOf = (name: string): string => `system:serviceaccount:${namespace()}:${name}`;
   const write = (name: string, text: string): Promise<void> => writeFile(join(folder, name), text);
 
-  /** A kubeconfig of this cluster with another user, and whatever else the cluster entry should say. */
+  /** A kubeconfig of this cluster with another user, and other settings of the cluster entry. */
   async function kubeconfig(user: JsonObject, entry: JsonObject = {}): Promise<string> {
     const config = JSON.parse(await readFile(await cluster().kubeconfig(), "utf8"));
     config.users = [{ name: "other", user }];
@@ -64,7 +64,7 @@ describeCluster("credentials for the API server", (cluster) => {
     const client = createClient(await inClusterCredentials({ folder, env }));
     expect(await whoAmI(client)).toBe(userOf("first"));
     await write("token", await account("second"));
-    // The file was replaced but not reread. A token is rejected once its account is deleted.
+    // The file was replaced but not read again. A token is rejected once its account is deleted.
     expect(await whoAmI(client)).toBe(userOf("first"));
     await cluster().call("DELETE", `${accounts()}/first`);
     await expect.poll(() => whoAmI(client), { timeout: 60_000 }).toBe(userOf("second"));
@@ -92,7 +92,7 @@ describeCluster("credentials for the API server", (cluster) => {
     for (const client of [certificate, inline, plugin]) client.close();
   });
 
-  test("a server with another name is rejected, unless the kubeconfig has tls-server-name", async () => {
+  test("rejects a server with another name, unless the kubeconfig has tls-server-name", async () => {
     const token = await account("fourth");
     const wrong = await clientBy(await kubeconfig({ token }, { "tls-server-name": "somewhere.else" }));
     await expect(whoAmI(wrong)).rejects.toThrow(/altnames|certificate/i);
@@ -107,7 +107,7 @@ describeCluster("credentials for the API server", (cluster) => {
     for (const client of [wrong, right, unknown, trusting]) client.close();
   });
 
-  test("through the proxy-url of the kubeconfig", async () => {
+  test("connects through the proxy-url of the kubeconfig", async () => {
     const asked: string[] = [];
     const proxy: Server = createServer().on("connect", ({ url = "" }, socket, head) => {
       asked.push(url);

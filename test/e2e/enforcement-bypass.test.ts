@@ -1,4 +1,4 @@
-// Ways in which a tenant might pass enforcement, tried on a real control plane with its own controllers.
+// Ways in which a tenant might bypass enforcement, tried on a real control plane with its own controllers.
 import { expect, test } from "vitest";
 import { type Json, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
 import { PROVENANCE } from "../../src/core/provenance/annotation.ts";
@@ -52,7 +52,7 @@ describeOwnCluster("enforcement", {}, (cluster) => {
   /** Updates an object by a merge patch. */
   const update = (resource: string, body: JsonObject) => stage.request("PATCH", resource, body);
 
-  test("is in force, with objects that are older", async () => {
+  test("is in force, with older objects present", async () => {
     await cluster().createNode("node-etcd", { labels: { pool: "etcd" } });
     await cluster().createNode("node-web", { labels: { pool: "web" } });
     await stage.install();
@@ -64,7 +64,7 @@ describeOwnCluster("enforcement", {}, (cluster) => {
     daemonSet = ownerOf(await stage.get("daemonsets/boss"), "apps/v1", "DaemonSet");
     await stage.call("POST", "deployments", workload("boss", SPEC, { labels: {} }));
     deployment = ownerOf(await stage.get("deployments/boss"), "apps/v1", "Deployment");
-    // Older than the policy: what a bypass would have left.
+    // Older than the policy: the result of a bypass.
     await stage.call(
       "POST",
       "pods",
@@ -74,12 +74,12 @@ describeOwnCluster("enforcement", {}, (cluster) => {
         { labels: { ...LABELS, name: "boss" }, ...daemonSet },
       ),
     );
-    // The DaemonSet's controller takes the pod for its own there; of two on a node it deletes one.
+    // The DaemonSet's controller adopts the pod there; of two on a node it deletes one.
     await cluster().createNode("node-late", { labels: { pool: "late" } });
     await stage.call("POST", "daemonsets", workload("slipped", ELSEWHERE, deployment));
     await stage.call("POST", "deployments", workload("older", ELSEWHERE));
     await stage.policies({ pool: POLICY });
-    await eventually("enforcement is registered", async () => {
+    await eventually("enforcement to be registered", async () => {
       return (await create("pods?dryRun=All", pod("probe", ELSEWHERE))) === 403;
     });
   });
@@ -99,7 +99,7 @@ describeOwnCluster("enforcement", {}, (cluster) => {
     expect(await create("daemonsets", workload("b", SPEC, job))).toBe(403);
   });
 
-  test("refuses an update that adds an owner and another node, so that none can remove the owner", async () => {
+  test("refuses an update that adds an owner and another node, so that a later update can't remove the owner", async () => {
     await stage.call("POST", "daemonsets", workload("c", SPEC));
     const changed = { metadata: deployment, spec: { template: { spec: { nodeSelector: { pool: "web" } } } } };
     expect((await update("daemonsets/c", changed)).status).toBe(403);
@@ -115,7 +115,7 @@ describeOwnCluster("enforcement", {}, (cluster) => {
     expect((await update("pods/d", { metadata: { labels: { other: "yes" } } })).status).toBe(200);
   });
 
-  test("refuses to select again what two updates have laundered", async () => {
+  test("refuses to reselect an object that two updates have laundered", async () => {
     await stage.call("POST", "daemonsets", workload("e", SPEC));
     await cluster().call("POST", `/api/v1/namespaces/${NAMESPACE}/configmaps`, { metadata: { name: "e" } });
     const map = await cluster().call("GET", `/api/v1/namespaces/${NAMESPACE}/configmaps/e`);
@@ -131,7 +131,7 @@ describeOwnCluster("enforcement", {}, (cluster) => {
     expect((await update("daemonsets/e", template("etcd", {}))).status).toBe(403);
   });
 
-  // Of so many host names, etcd stores 1.2 MB of at most 1.5.
+  // With this many host names, the object takes 1.2 of the 1.5 MB that etcd stores.
   const hostNames: readonly string[] = Array(400_000).fill("h");
   const fat = { hostAliases: [{ ip: "192.0.2.1", hostnames: hostNames }] };
 
@@ -145,7 +145,7 @@ describeOwnCluster("enforcement", {}, (cluster) => {
       (name, pool) =>
         podProtobuf({ name, labels: LABELS, nodeSelector: pool === undefined ? {} : { pool }, hostNames }),
     ],
-  ])("judges a pod that is as large as etcd stores, sent as %s", async (form, fatPod) => {
+  ])("evaluates a pod of the maximum size for etcd, sent as %s", async (form, fatPod) => {
     const name = `fat-${form.toLowerCase()}`;
     const send = (body: JsonObject | Buffer) => cluster().client.request("POST", stage.path("pods"), body);
     const refused = await send(fatPod(name, "web"));
@@ -159,12 +159,12 @@ describeOwnCluster("enforcement", {}, (cluster) => {
     await stage.call("DELETE", `pods/${name}`);
   });
 
-  /** Has no pods: no node is in its pool. */
+  /** It creates no pods: no node is in its pool. */
   const nowhere = (name: string, spec: JsonObject) =>
     workload(name, { ...SPEC, nodeSelector: { pool: "nowhere" }, ...spec }, { labels: {} });
   const labelled = { spec: { template: { metadata: { labels: LABELS } } } };
 
-  test("judges an update of which the review has six times the bytes that etcd stores", async () => {
+  test("evaluates an update whose review has six times the bytes that etcd stores", async () => {
     const env = [{ name: "A", value: "<".repeat(800_000) }];
     const containers = [{ name: "main", image: "app:1", env }];
     await stage.call("POST", "daemonsets", nowhere("fat", { containers }));
@@ -186,7 +186,7 @@ describeOwnCluster("enforcement", {}, (cluster) => {
     await stage.call("DELETE", "daemonsets/dense");
   });
 
-  test("lets controllers create the pods of what meets the policy", async () => {
+  test("allows controllers to create the pods of workloads that meet the policy", async () => {
     for (const [resource, body] of [
       ["daemonsets", workload("good", SPEC)],
       ["deployments", workload("good", SPEC)],
@@ -201,7 +201,7 @@ describeOwnCluster("enforcement", {}, (cluster) => {
     });
   });
 
-  test("warns where a workload older than the policy is scaled or updated", async () => {
+  test("warns when a workload older than the policy is scaled or updated", async () => {
     const scaled = await update("deployments/older/scale", { spec: { replicas: 3 } });
     expect([scaled.status, warningsOf(scaled)]).toEqual([200, expect.stringContaining("USHER-P31")]);
     const fewer = await update("deployments/older/scale", { spec: { replicas: 0 } });
@@ -210,7 +210,7 @@ describeOwnCluster("enforcement", {}, (cluster) => {
     expect([annotated.status, warningsOf(annotated)]).toEqual([200, expect.stringContaining("USHER-P31")]);
   });
 
-  test("goes on while a tenant has large objects with forged notes reviewed", async () => {
+  test("keeps working while a tenant sends large objects with forged provenance", async () => {
     const tenant = { user: "mallory", groups: [] };
     await cluster().call("POST", `/apis/rbac.authorization.k8s.io/v1/namespaces/${NAMESPACE}/rolebindings`, {
       metadata: { name: "mallory" },
@@ -251,7 +251,7 @@ describeOwnCluster("enforcement", {}, (cluster) => {
     expect(new Set((await Promise.all(attacks)).flat())).toEqual(new Set([200]));
   });
 
-  test("lists in status what had slipped past", async () => {
+  test("lists in status the objects that had bypassed it", async () => {
     const kubeconfig = await cluster().kubeconfig();
     const { out, err } = await program([
       "placement",

@@ -1,4 +1,5 @@
-// Between usher and the API server, to break what is between them in real clusters: load balancers, NAT, nodes that vanish.
+// Sits between usher and the API server, and breaks what breaks between them in real clusters: load balancers, NAT,
+// vanishing nodes.
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -6,15 +7,15 @@ import { setTimeout as sleep } from "node:timers/promises";
 interface Connection {
   readonly client: Socket;
   readonly server: Socket;
-  /** Nothing goes through any more, in either direction, and nobody is told. */
+  /** Drops all data, in either direction, without an error. */
   silent: boolean;
-  /** How many bytes still go down to the client before it is cut. */
+  /** How many more bytes go to the client before the connection is cut. */
   remaining: number;
-  /** Chunks on their way down, so that a delay does not change their order. */
+  /** Chunks on their way to the client, so that a delay does not change their order. */
   down: Promise<void>;
 }
 
-/** A TCP proxy whose connections can be broken in every way that connections break. New ones are whole again. */
+/** A TCP proxy whose connections can be broken in every way that connections break. New connections are intact. */
 export class FaultProxy {
   readonly #target: URL;
   readonly #server: Server;
@@ -32,18 +33,18 @@ export class FaultProxy {
     await once(this.#server, "listening");
   }
 
-  /** Where to connect instead. */
+  /** The address to connect to instead. */
   get address(): string {
     const { port } = this.#server.address() as AddressInfo;
     return `https://127.0.0.1:${port}`;
   }
 
-  /** How many connections go through. */
+  /** The number of open connections. */
   get size(): number {
     return this.#connections.size;
   }
 
-  /** Ends every connection in an orderly way, as a load balancer does. */
+  /** Closes every connection gracefully, as a load balancer does. */
   cut(): void {
     for (const { client, server } of this.#connections) {
       client.end();
@@ -51,7 +52,7 @@ export class FaultProxy {
     }
   }
 
-  /** Every client gets a TCP reset. */
+  /** Sends every client a TCP reset. */
   reset(): void {
     for (const { client, server } of this.#connections) {
       client.resetAndDestroy();
@@ -59,22 +60,22 @@ export class FaultProxy {
     }
   }
 
-  /** Lets some more bytes through to each client and then ends its connection, in the middle of whatever it was. */
+  /** Passes some more bytes to each client and then closes its connection, in the middle of a message. */
   truncateAfter(bytes: number): void {
     for (const connection of this.#connections) connection.remaining = bytes;
   }
 
-  /** Connections stay open and nothing comes any more, as when a machine loses its power. */
+  /** Connections stay open and no data arrives, as when a machine loses its power. */
   silence(): void {
     for (const connection of this.#connections) connection.silent = true;
   }
 
-  /** What comes down comes this much later, for old and new connections. */
+  /** Delays data to the client, for old and new connections. */
   delay(ms: number): void {
     this.#delayMs = ms;
   }
 
-  /** New connections are reset, until it is told otherwise. */
+  /** Resets new connections until called again. */
   refuse(refusing: boolean): void {
     this.#refusing = refusing;
   }

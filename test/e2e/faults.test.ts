@@ -9,10 +9,10 @@ import { ConsistencyCheck } from "./consistency-check.ts";
 import { FaultProxy } from "./fault-proxy.ts";
 import { installKinds, openLive, viewEqualsList } from "./live-source.ts";
 
-/** For stalls, of which `npm run test:long` waits for one by the default limits. */
+/** For stalls: `npm run test:long` waits for one with the default limits. */
 const LIMITS: Partial<ReflectorLimits> = { idleTimeoutMs: 3_000 };
 
-/** Longer than a TLS record, so that a cut inside of it leaves half a line and not just half a record. */
+/** Longer than a TLS record, so that a cut inside it leaves half a line and not just half a record. */
 const MUCH = "ä€😀".repeat(20_000);
 
 describeCluster("an informer cache through a network that breaks", (cluster) => {
@@ -91,7 +91,7 @@ describeCluster("an informer cache through a network that breaks", (cluster) => 
     });
     expect(apps("before")).toBe(0);
     expect(relists(live.source)).toBe(0);
-    // And it goes on.
+    // And it continues.
     await relabel(added, "again");
     await viewEqualsList(cluster(), live.source);
     for (const name of [kept, changed, added]) await remove(name);
@@ -114,14 +114,14 @@ describeCluster("an informer cache through a network that breaks", (cluster) => 
     await cluster().call("DELETE", `${greetings}/${gone}`);
     await greet("late", later);
     await broken;
-    await eventually("what is, decided by", () => consistency.done);
+    await eventually("the current state in decisions", () => consistency.done);
     expect(consistency.wrong).toEqual([]);
     expect(consistency.decisions).toBeGreaterThan(0);
     for (const name of [kept, changed, later]) await cluster().call("DELETE", `${greetings}/${name}`);
   });
 
   test.each([200, 3_000, 12_000, 40_000])(
-    "a first list that breaks after %i bytes is made whole",
+    "a first list that breaks after %i bytes is completed",
     async (bytes) => {
       const names = [await create("first", MUCH), await create("second", MUCH)];
       await using live = await open();
@@ -133,7 +133,7 @@ describeCluster("an informer cache through a network that breaks", (cluster) => 
     },
   );
 
-  test("under consecutive faults with continuous writes, it is consistent in the end", async () => {
+  test("is consistent in the end after consecutive faults with continuous writes", async () => {
     await using live = await open(LIMITS);
     let going = true;
     const names: string[] = [];

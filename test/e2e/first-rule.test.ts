@@ -1,4 +1,4 @@
-// The first rule, end to end: what an administrator and a user type, on a real control plane.
+// The first policy, end to end: the commands of an administrator and a user, on a real control plane.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { applyPatch } from "rfc6902";
@@ -21,7 +21,7 @@ const DEVELOPER = { user: "dev", groups: ["developers"] };
 
 const fixture = (name: string): string => join(FIXTURES, name);
 
-describeOwnCluster("the first rule, end to end", {}, (cluster) => {
+describeOwnCluster("the first policy, end to end", {}, (cluster) => {
   const kubectl = async (as: typeof DEVELOPER | undefined, ...args: string[]): Promise<string> => {
     const { code, stdout, stderr } = await cluster().kubectl(args, as === undefined ? {} : { as });
     expect(stderr).not.toMatch(/Error/);
@@ -37,7 +37,7 @@ describeOwnCluster("the first rule, end to end", {}, (cluster) => {
 
   test("an administrator installs usher and applies a policy", async () => {
     await install(cluster());
-    // Nothing to do for usher, so that it is not asked.
+    // Usher has nothing to do, so it is not called.
     expect(await asksAboutPods()).toBe(false);
     await kubectl(undefined, "apply", "-f", fixture("namespace.yaml"), "-f", fixture("policy.yaml"));
     await kubectl(
@@ -50,7 +50,7 @@ describeOwnCluster("the first rule, end to end", {}, (cluster) => {
       "--clusterrole=edit",
       "--group=developers",
     );
-    // The replicas follow by watch; until both know the policy a pod may slip through, as the hook is open.
+    // The replicas follow by watch; until both know the policy a pod may bypass it, because the hook is fail-open.
     await eventually("the policy in force in both replicas", async () => {
       const placed = await Promise.all(Array.from({ length: 6 }, () => dryRunPod()));
       return placed.every(Boolean);
@@ -65,7 +65,7 @@ describeOwnCluster("the first rule, end to end", {}, (cluster) => {
     return stringAt(pod, "spec", "nodeSelector", "pool") === "etcd";
   };
 
-  /** Whether the API server asks about every new pod, or about those with usher's annotations only. */
+  /** Whether the API server calls usher for every new pod, or only for pods with usher's annotations. */
   const asksAboutPods = async (): Promise<boolean> => {
     const path = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/usher";
     return listAt(await cluster().call("GET", path), "webhooks").some(
@@ -77,7 +77,7 @@ describeOwnCluster("the first rule, end to end", {}, (cluster) => {
     );
   };
 
-  test("a first policy that selects no node is warned about, and its status says when it counts", async () => {
+  test("a first policy that selects no node is warned about, and its status reports when it takes effect", async () => {
     expect(await asksAboutPods()).toBe(true);
     const status = await eventually("the status", async () => {
       const found = at(await cluster().call("GET", POLICY), "status");
@@ -115,7 +115,7 @@ describeOwnCluster("the first rule, end to end", {}, (cluster) => {
     for (const node of nodes) expect(node).toMatch(/^etcd-/);
   });
 
-  test("one ReplicaSet, and no extra one after the policy has changed", async () => {
+  test("one ReplicaSet exists, and no extra one after the policy has changed", async () => {
     const sets = async () =>
       listAt(await cluster().call("GET", "/apis/apps/v1/namespaces/shop/replicasets"), "items");
     expect(await sets()).toHaveLength(1);
@@ -187,7 +187,8 @@ describeOwnCluster("the first rule, end to end", {}, (cluster) => {
       const created = await cluster().call("GET", path);
       const written = structuredClone(manifests[i]?.value) as JsonObject;
       const operations = (patches(offline)[i] ?? []) as unknown as Parameters<typeof applyPatch>[1];
-      // Patches are against the object with the server's defaults; the places that they add to are there without.
+      // Patches are relative to the object with the server's defaults; the manifest without defaults has the same
+      // paths.
       applyPatch(
         written,
         operations.filter(({ path: place }) => !place.startsWith("/metadata")),
@@ -197,9 +198,9 @@ describeOwnCluster("the first rule, end to end", {}, (cluster) => {
     }
   });
 
-  test("without the last policy usher is asked no longer, except about what it placed, which is still restored", async () => {
+  test("without the last policy usher is called only for objects that it placed, which are still restored", async () => {
     await cluster().call("DELETE", POLICY);
-    await eventually("no question about pods", async () => !(await asksAboutPods()));
+    await eventually("no call for pods", async () => !(await asksAboutPods()));
     // API servers follow by watch.
     const restored = await cluster().call("PATCH", DEPLOYMENT, {
       spec: { template: { spec: { nodeSelector: null } } },
@@ -207,7 +208,7 @@ describeOwnCluster("the first rule, end to end", {}, (cluster) => {
     expect(at(restored, "spec", "template", "spec", "nodeSelector")).toEqual({ pool: "etcd" });
   });
 
-  test("a module or a gate that is off leaves no status that claims an effect, and a write is warned about", async () => {
+  test("a disabled module or gate leaves no status that claims an effect, and a write is warned about", async () => {
     const guard = nodeGuard.kinds.find(({ kind }) => kind === "NodeSchedulingPolicy");
     if (guard === undefined) throw new Error("no kind");
     await cluster().apply(customResourceDefinition(guard));
@@ -238,7 +239,7 @@ describeOwnCluster("the first rule, end to end", {}, (cluster) => {
   });
 });
 
-/** Patches without what only a cluster knows of a policy: its uid and generation. */
+/** Patches without the values that only a cluster has for a policy: its uid and generation. */
 function withoutState(patches: readonly (Json | undefined)[]): Json {
   return JSON.parse(
     JSON.stringify(patches, (key, value: unknown) =>

@@ -41,7 +41,7 @@ describeCluster("diff, what-if and explain on a live cluster", (cluster) => {
     await cluster().call("POST", `/apis/apps/v1/namespaces/${namespace()}/deployments`, deployment("web"));
   });
 
-  /** Runs a command with the policies of files on the cluster. */
+  /** Runs a command with policies from files and the cluster. */
   const run = async (
     files: Readonly<Record<string, string>>,
     args: (directory: string) => readonly string[],
@@ -57,7 +57,7 @@ describeCluster("diff, what-if and explain on a live cluster", (cluster) => {
     return usher([...args(directory), ...live]);
   };
 
-  /** Every Deployment of the namespace, with its generation and the clients that wrote it: nothing may be written. */
+  /** Every Deployment of the namespace, with its generation and field managers: nothing may be written. */
   const versions = async () => {
     const list = await cluster().call("GET", `/apis/apps/v1/namespaces/${namespace()}/deployments`);
     return listAt(list, "items").map((one) => [
@@ -70,7 +70,7 @@ describeCluster("diff, what-if and explain on a live cluster", (cluster) => {
     ]);
   };
 
-  test("diff judges stored workloads by the old and the new policy, and writes nothing", async () => {
+  test("diff evaluates stored workloads with the old and the new policy, and writes nothing", async () => {
     const before = await versions();
     const { code, out, err } = await run({ "edit.json": policy("second") }, (directory) => [
       "diff",
@@ -88,7 +88,7 @@ describeCluster("diff, what-if and explain on a live cluster", (cluster) => {
     expect(await versions()).toEqual(before);
   });
 
-  test("what-if sends a new workload as a dry run, and other admission refuses it by name", async () => {
+  test("what-if sends a new workload as a dry run, and other admission plugins may refuse it, by name", async () => {
     const quota = {
       apiVersion: "v1",
       kind: "ResourceQuota",
@@ -109,7 +109,7 @@ describeCluster("diff, what-if and explain on a live cluster", (cluster) => {
       serverDryRun: [{ name: `Deployment ${namespace()}/new`, result: "admitted", changes: [] }],
     });
     await cluster().call("POST", path, quota);
-    await eventually("the quota counts", async () => {
+    await eventually("the quota to take effect", async () => {
       const stored = await cluster().call("GET", `${path}/few`);
       return stringAt(stored, "status", "used", "count/deployments.apps") === "1";
     });
@@ -140,7 +140,7 @@ describeCluster("diff, what-if and explain on a live cluster", (cluster) => {
     expect(code).toBe(0);
   });
 
-  test("a user without the right to list gets a sentence, and exit code 3", async () => {
+  test("a user without list permission gets an error and exit code 3", async () => {
     const directory = folder({ "policies/policy.json": policy("first"), "edit.json": policy("second") });
     const { code, out, err } = await usher([
       "diff",

@@ -1,4 +1,5 @@
-// A garden deploys usher to its seeds: Gardener's own validation, gardenlet and gardener-resource-manager say so, in a real cluster.
+// A garden deploys usher to its seeds, checked with Gardener's own validation, gardenlet and gardener-resource-manager,
+// in a real cluster.
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -44,7 +45,7 @@ async function prepare(): Promise<void> {
   raw = { chart: { rawChart: readFileSync(archive).toString("base64") } };
 }
 
-/** What Gardener applies of the chart. */
+/** The objects that Gardener applies from the chart. */
 async function rendered(way: Deployed): Promise<JsonObject[]> {
   const { code, out, err } = await gardener("render", deployed(way));
   if (code !== 0) throw new Error(err);
@@ -55,7 +56,10 @@ function byKey(objects: readonly JsonObject[]): Record<string, JsonObject> {
   return Object.fromEntries(objects.map((object) => [keyOf(object), object]).sort());
 }
 
-/** Gardener tells every container the name of its seed, and to write that goes through Go's types, which add empty fields. */
+/**
+ * Gardener adds the seed's name to every container's environment, and passes objects through Go's types, which add
+ * empty fields.
+ */
 function withoutSeed(object: JsonObject): JsonObject {
   const text = JSON.stringify(object, (key, value: Json) => {
     if (["status", "strategy"].includes(key) && JSON.stringify(value) === "{}") return undefined;
@@ -64,7 +68,7 @@ function withoutSeed(object: JsonObject): JsonObject {
   return JSON.parse(text) as JsonObject;
 }
 
-/** A command of Gardener's that must succeed. */
+/** A Gardener command that must succeed. */
 async function succeed(...args: Parameters<typeof gardener>): Promise<void> {
   const ran = await gardener(...args);
   expect(ran, ran.err).toMatchObject({ code: 0 });
@@ -73,7 +77,7 @@ async function succeed(...args: Parameters<typeof gardener>): Promise<void> {
 describe.skipIf(inject("clusterUnavailable") !== "")("the objects for a garden", () => {
   beforeAll(prepare, BUILD_MS);
 
-  test("are accepted by Gardener's validation, as they are", async () => {
+  test("are accepted by Gardener's validation unchanged", async () => {
     expect(JSON.parse((await gardener("check", OBJECTS)).out)).toEqual([]);
     expect(OBJECTS.map(keyOf)).toEqual(["ControllerDeployment usher", "ControllerRegistration usher"]);
   });
@@ -101,7 +105,7 @@ describe.skipIf(inject("clusterUnavailable") !== "")("the objects for a garden",
     expect(JSON.parse(out).join("\n")).toContain(problem);
   });
 
-  test("are published with the place and the digest of the chart", async () => {
+  test("are published with the location and the digest of the chart", async () => {
     const workflow = readFileSync(join(ROOT, ".github/workflows/release.yml"), "utf8");
     const [, command = ""] = /^ *(sed .*deploy\/gardener\/usher\.yaml) >/m.exec(workflow) ?? [];
     const digest = `sha256:${"a".repeat(64)}`;
@@ -114,7 +118,7 @@ describe.skipIf(inject("clusterUnavailable") !== "")("the objects for a garden",
     expect(JSON.parse((await gardener("check", published)).out)).toEqual([]);
   });
 
-  test("render to what helm renders, but for hooks and CRDs, from a registry as from the archive", async () => {
+  test("render to the same objects as helm, except hooks and CRDs, from a registry as from the archive", async () => {
     const address = await registry();
     const pushed = await helm.run("push", archive, `oci://${address}/charts`, "--plain-http");
     expect(pushed, pushed.err).toMatchObject({ code: 0 });
@@ -129,7 +133,7 @@ describe.skipIf(inject("clusterUnavailable") !== "")("the objects for a garden",
     expect(JSON.stringify(objects)).toContain("SEED_NAME");
     expect(ofHelm.length).toBeGreaterThan(kept.length);
     expect(objects.length).toBeGreaterThan(15);
-    // By what Gardener lets through its network policies.
+    // According to the labels that Gardener's network policies allow.
     const service = objects.find((one) => keyOf(one) === "Service usher");
     const port = at(
       objects.find((one) => keyOf(one) === "Deployment usher"),
@@ -151,7 +155,7 @@ describe.skipIf(inject("clusterUnavailable") !== "")("the objects for a garden",
     expect(JSON.parse(allowed ?? "")).toEqual([{ port, protocol: "TCP" }]);
   });
 
-  test("are not rendered with a value that the chart does not have", async () => {
+  test("fail to render with a value that the chart does not have", async () => {
     await expect(rendered({ ...raw, values: { replica: 3 } })).rejects.toThrow(/replica/);
   });
 });
@@ -171,7 +175,7 @@ const POLICY = "/apis/kupid.gardener.cloud/v1alpha1/clusterpodschedulingpolicies
 const ANCHOR = "/apis/rbac.authorization.k8s.io/v1/clusterroles/usher-installation";
 const CRD =
   "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/clusterpodschedulingpolicies.kupid.gardener.cloud";
-/** One replica, so that what one knows all know. */
+/** One replica, so that its state is that of all. */
 const RUN = { podLabels: { [RUN_LABEL]: "true" }, replicas: 1 };
 
 describeOwnCluster("a seed", {}, (cluster) => {
@@ -199,7 +203,7 @@ describeOwnCluster("a seed", {}, (cluster) => {
       120_000,
     );
 
-  /** The pods of a shoot, new ones. */
+  /** New pods of a shoot. */
   const shootPods = async (): Promise<readonly Json[]> => {
     await kubectl("apply", "-f", join(ROOT, "examples/gardener/shoot.yaml"));
     const pods = await eventually("pods on nodes", async () => {
@@ -212,7 +216,7 @@ describeOwnCluster("a seed", {}, (cluster) => {
       String(at(a, "metadata", "name")) < String(at(b, "metadata", "name")) ? -1 : 1,
     );
   };
-  /** What is stored of the shoot, without what two creations of one manifest differ in. */
+  /** The stored objects of the shoot, without fields that differ between two creations of one manifest. */
   const shootObjects = async (): Promise<Json> => {
     const set = "/apis/apps/v1/namespaces/shoot--shop--prod/statefulsets/etcd-main";
     const objects = [...(await shootPods()), await cluster().call("GET", set)];
@@ -250,7 +254,7 @@ describeOwnCluster("a seed", {}, (cluster) => {
     }
   }, BUILD_MS);
 
-  test("runs usher, which brings its own CRDs, and without policies nothing is touched", {
+  test("runs usher, which brings its own CRDs, and without policies nothing is changed", {
     timeout: 240_000,
   }, async () => {
     const kubeconfig = await cluster().kubeconfig();
@@ -263,7 +267,7 @@ describeOwnCluster("a seed", {}, (cluster) => {
       metadata: { labels: { "app.kubernetes.io/managed-by": "usher" } },
     });
     expect(await shootObjects()).toEqual(untouched);
-    // And nothing would wait for usher.
+    // No request would wait for usher.
     const pods = (await webhooks()).filter((one) => JSON.stringify(one).includes('"pods"'));
     expect(pods.length).toBeGreaterThan(0);
     for (const one of pods) expect(one).toMatchObject({ failurePolicy: "Ignore" });
@@ -273,14 +277,14 @@ describeOwnCluster("a seed", {}, (cluster) => {
   test("places etcds on their pool, once the example is applied", { timeout: 120_000 }, async () => {
     await kubectl("apply", "-f", join(ROOT, "examples/gardener/etcd-pool.yaml"));
     const status = async () => at(await cluster().call("GET", POLICY), "status", "observedGeneration");
-    await eventually("usher knows the policy", async () => (await status()) === 1);
+    await eventually("usher to know the policy", async () => (await status()) === 1);
     const [etcd, other] = await shootPods();
     expect(etcd).toMatchObject({ metadata: { name: "etcd-main-0" }, spec: { nodeName: "etcd-1" } });
     expect(other).toMatchObject({ metadata: { name: "kube-scheduler" }, spec: { nodeName: "worker-1" } });
     expect(at(other, "metadata", "annotations", PROVENANCE)).toBeUndefined();
   });
 
-  test("is Gardener's, whose next round changes nothing, and whose usher install refuses", {
+  test("belongs to Gardener, whose next reconciliation changes nothing, and usher install refuses", {
     timeout: 120_000,
   }, async () => {
     const kubeconfig = await cluster().kubeconfig();
@@ -306,7 +310,7 @@ describeOwnCluster("a seed", {}, (cluster) => {
     expect((await cluster().request("GET", POLICY)).status).toBe(200);
   });
 
-  test("takes policies with the chart, also where their CRDs are yet to come", {
+  test("accepts policies with the chart, also when their CRDs do not exist yet", {
     timeout: 240_000,
   }, async () => {
     const kubeconfig = await cluster().kubeconfig();
@@ -316,9 +320,9 @@ describeOwnCluster("a seed", {}, (cluster) => {
     const objects = deployed({ ...raw, values: { ...RUN, policies } });
     const first = await gardener("install", objects, kubeconfig);
     expect(first).toMatchObject({ code: 1, err: expect.stringContaining("ClusterPodSchedulingPolicy") });
-    // gardener-resource-manager tries again by itself.
+    // gardener-resource-manager retries by itself.
     await eventually(
-      "policies are applied",
+      "policies to be applied",
       async () => (await gardener("install", objects, kubeconfig)).code === 0,
       120_000,
     );

@@ -1,5 +1,5 @@
-// Argo CD and Flux find nothing to correct in an installation of the chart, whatever usher writes meanwhile: by the libraries that they
-// compare with.
+// Argo CD and Flux find no drift in an installation of the chart, whatever usher writes in the meantime: checked with
+// the libraries that they compare with.
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -18,7 +18,7 @@ const POLICIES = "/apis/kupid.gardener.cloud/v1alpha1/clusterpodschedulingpolici
 const WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/usher";
 const DEPLOYMENT = "/apis/apps/v1/namespaces/usher-system/deployments/usher";
 
-/** As long as either of them waits for its next comparison by default, or near it. */
+/** About the default interval of their comparisons. */
 const CHANGING_MS = 120_000;
 
 function policy(name: string, spec: JsonObject = {}): JsonObject {
@@ -35,7 +35,7 @@ function policy(name: string, spec: JsonObject = {}): JsonObject {
   };
 }
 
-/** What a comparison finds, by kind and name; with both sides where it is more than nothing. */
+/** The result of a comparison, by kind and name; with both sides if they differ. */
 async function differences(
   program: string,
   kubeconfig: string,
@@ -52,7 +52,7 @@ describeOwnCluster("an installation that Argo CD and Flux look after", {}, (clus
   const home = mkdtempSync(join(tmpdir(), "usher-helm-"));
   afterAll(() => rmSync(home, { recursive: true, force: true }));
 
-  test(`shows no difference after ${CHANGING_MS / 1_000} s of policy changes, and one where there is one`, {
+  test(`shows no difference after ${CHANGING_MS / 1_000} s of policy changes, and shows a real one`, {
     timeout: 40 * 60_000,
   }, async () => {
     const helm = new Helm(await ensureTool("helm"), home);
@@ -84,7 +84,7 @@ describeOwnCluster("an installation that Argo CD and Flux look after", {}, (clus
         await cluster().call("DELETE", `${POLICIES}/${name}`);
         await cluster().call("POST", POLICIES, policy(name));
       }
-      // What is enforced registers another hook.
+      // Enforcement registers another hook.
       const spec = { enforcement: i % 2 === 0 ? "Refuse" : "None", nodeSelector: { pool: `p${i}` } };
       await cluster().call("PATCH", `${POLICIES}/${name}`, { spec });
       await pause(1_000);
@@ -94,7 +94,7 @@ describeOwnCluster("an installation that Argo CD and Flux look after", {}, (clus
     expect(await differences(argo, kubeconfig, objects)).toEqual([]);
     expect(await differences(flux, kubeconfig, objects)).toEqual([]);
 
-    // A comparison that finds nothing in anything would show nothing.
+    // The comparison must find a real difference.
     const patch = { spec: { template: { spec: { terminationGracePeriodSeconds: 99 } } } };
     await cluster().call("PATCH", DEPLOYMENT, patch);
     const found = [{ kind: "Deployment", name: "usher" }];

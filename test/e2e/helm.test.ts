@@ -1,4 +1,5 @@
-// The chart in a real cluster, by both generations of helm: installed, tested, upgraded to a later version, rolled back, removed.
+// The chart in a real cluster, with both generations of helm: installed, tested, upgraded to a later version, rolled
+// back, removed.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -65,22 +66,22 @@ describeOwnCluster("the chart in a cluster", options, (cluster) => {
       `${replicas} replicas`,
       async () => {
         const live = await cluster().call("GET", DEPLOYMENT);
-        // One that ends still works, and counts no longer.
+        // A terminating replica still works, but does not count.
         const pods = listAt(await cluster().call("GET", PODS), "items");
         return pods.length === replicas && Number(at(live, "status", "readyReplicas") ?? 0) === replicas;
       },
       60_000,
     );
   };
-  /** As a leader leaves it that ends before it is done: none runs, which would free the node itself. */
+  /** The state after a leader ended before it was done: no leader runs that would free the node itself. */
   const leaveTaint = async () => {
     await scale(0);
     await cluster().call("PATCH", NODE, [{ op: "add", path: "/spec/taints", value: [TAINT] }]);
     expect(await tainted()).toBe(true);
   };
-  /** Nothing of usher's is in the namespace any more, which Helm leaves: the private key is gone. */
+  /** No object of usher is left in the namespace, which Helm keeps: the private key is gone. */
   const nothingLeft = () =>
-    eventually("the certificate, the Lease and the ConfigMaps gone", async () => {
+    eventually("the certificate, the Lease and the ConfigMaps to be gone", async () => {
       const names: string[] = [];
       for (const path of ["/api/v1", "/apis/coordination.k8s.io/v1"].flatMap((root) =>
         ["secrets", "configmaps", "leases"].map((one) => `${root}/namespaces/hall/${one}`),
@@ -94,7 +95,7 @@ describeOwnCluster("the chart in a cluster", options, (cluster) => {
   const tainted = async () =>
     listAt(await cluster().call("GET", NODE), "spec", "taints").some((one) => at(one, "key") === TAINT.key);
 
-  /** Nodes are freed by a hook, and what is left is tested. */
+  /** A hook frees nodes, and the remaining objects are tested. */
   const switchOff = async (tool: string) => {
     await leaveTaint();
     const off = { enabled: false };
@@ -103,16 +104,16 @@ describeOwnCluster("the chart in a cluster", options, (cluster) => {
     await run(tool, "upgrade", "usher", CHART, ...WAIT, ...values({ configuration, policies }));
     expect(await tainted()).toBe(false);
     await scale(1);
-    await eventually("webhooks of what is on", async () => {
+    await eventually("webhooks of the enabled modules", async () => {
       const names = (await entriesOf(cluster())).map((one) => stringAt(one, "name") ?? "");
       return names.length > 0 && !/placement|node-labels/.test(names.join());
     });
     await verified(tool);
   };
 
-  // Beside it, take-over.test.ts installs, upgrades and uninstalls by helm 3; chart.test.ts lints and renders by both.
+  // take-over.test.ts also installs, upgrades and uninstalls with helm 3; chart.test.ts lints and renders with both.
   test.each(LONG ? ["helm", "helm3"] : ["helm"])(
-    "%s installs, tests, upgrades, with modules off too, rolls back and uninstalls it",
+    "%s installs, tests, upgrades, also with modules off, rolls back and uninstalls it",
     async (tool) => {
       await run(
         tool,

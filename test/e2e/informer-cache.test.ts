@@ -24,7 +24,7 @@ const NODES: Read = {
 };
 
 describeCluster("an informer cache", (cluster) => {
-  test("a node's heartbeats are no change, a label is one", async () => {
+  test("a node's heartbeats are not changes, a label is one", async () => {
     const name = `node-${randomUUID().slice(0, 8)}`;
     await cluster().createNode(name);
     await using live = await openLive(cluster(), [reader(NODES)]);
@@ -43,7 +43,7 @@ describeCluster("an informer cache", (cluster) => {
       const condition = { type: "DiskPressure", status: i % 2 === 0 ? "True" : "False", lastHeartbeatTime };
       await cluster().call("PATCH", `/api/v1/nodes/${name}/status`, { status: { conditions: [condition] } });
     }
-    // What comes after them in the order of the watch says that they have all been seen.
+    // A later event of the watch shows that all of them have been seen.
     await cluster().call("PATCH", `/api/v1/nodes/${name}`, { metadata: { labels: { seen: "yes" } } });
     await eventually("the label", () => live.changes.length > 0);
     const ours = live.changes.filter((change) => change.name === name);
@@ -52,7 +52,7 @@ describeCluster("an informer cache", (cluster) => {
     await cluster().call("DELETE", `/api/v1/nodes/${name}`);
   });
 
-  test("a kind whose CRD is installed later appears, and goes with its CRD", async () => {
+  test("a kind appears when its CRD is installed, and disappears with its CRD", async () => {
     const group = `late-${randomUUID().slice(0, 8)}.usher.dev`;
     const resource = `latecomers.${group}`;
     const read = {
@@ -86,7 +86,7 @@ describeCluster("an informer cache", (cluster) => {
 
     await cluster().call("DELETE", `${definition}/${resource}`);
     await eventually("the object to go", () => view.count(resource) === 0);
-    await eventually("it to be missed", () => live.source.cache.status()[0]?.served === false);
+    await eventually("it to be missing", () => live.source.cache.status()[0]?.served === false);
   });
 
   test("reads leader-only resources while leading, and drops them afterwards", async () => {
@@ -145,7 +145,7 @@ describeOwnCluster(
       expect([...live.source.assembly.view.lookup("configmaps", "app", "many")]).toHaveLength(25);
     });
 
-    test("repeats a page that broke", async () => {
+    test("retries a page that broke", async () => {
       proxy.delay(20);
       await using live = await openLive(cluster(), [greeter], {
         address: proxy.address,
@@ -193,7 +193,7 @@ describeOwnCluster(
       await greet("later", "late");
       await viewEqualsList(cluster(), live.source);
       expect([...view.lookup("configmaps", "app", "after")]).toHaveLength(1);
-      await eventually("what is, decided by", () => consistency.done);
+      await eventually("the current state in decisions", () => consistency.done);
       expect(consistency.wrong).toEqual([]);
     });
   },

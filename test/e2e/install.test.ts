@@ -1,4 +1,4 @@
-// An installation by the real command line, in a cluster of its own: webhook configurations and CRDs are the whole cluster's.
+// An installation with the real command line, in its own cluster: webhook configurations and CRDs are cluster-scoped.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
@@ -42,22 +42,22 @@ describeOwnCluster("an installation", {}, (cluster) => {
     return program(["uninstall", "--kubeconfig", await cluster().kubeconfig(), ...args]);
   };
   const exists = async (path: string) => (await cluster().request("GET", path)).status === 200;
-  /** Without the token of its path, which is replaced when another replica leads. */
+  /** Without the path token, which is replaced when another replica leads. */
   const hook = async (path = MUTATING) => {
     const text = JSON.stringify(at(await cluster().call("GET", path), "webhooks", 0) ?? null);
     return JSON.parse(text.replace(/"path":"\/[0-9a-f]{40}\//, '"path":"/token/')) as Json;
   };
-  /** As it stays over a round of the leader: after an install the last replica of before may just be ending. */
+  /** Stable over a reconciliation of the leader: after an install the last old replica may still be ending. */
   const steadyHook = () =>
-    eventually("a webhook that stays", async () => {
+    eventually("a stable webhook", async () => {
       const before = await hook();
       await pause(4_000);
       return same(await hook(), before) && before;
     });
 
-  /** After a rollout the leader may still write the webhooks once more, with a new path token. */
+  /** After a rollout the leader may write the webhooks once more, with a new path token. */
   const steadyVersions = () =>
-    eventually("objects that stay", async () => {
+    eventually("stable objects", async () => {
       const before = await versions(cluster());
       await pause(8_000);
       return same(await versions(cluster()), before) && before;
@@ -68,7 +68,7 @@ describeOwnCluster("an installation", {}, (cluster) => {
     await cluster().createNode("n2", { labels: { pool: "etcd" } });
   });
 
-  test("a dry run says what would be created and creates nothing", async () => {
+  test("a dry run prints what would be created and creates nothing", async () => {
     const { code, out, err } = await install("--dry-run");
     expect(`${code} ${err}`).toMatch(/^0 /);
     expect(out).toMatch(/^Namespace usher-system +create$/m);
@@ -89,19 +89,19 @@ describeOwnCluster("an installation", {}, (cluster) => {
 
     await cluster().call("POST", POLICIES, placingPolicy());
     await eventually("a placed pod", () => isPlaced(cluster()));
-    // The validating webhook is asked too, by Service reference.
+    // The validating webhook is called too, by Service reference.
     const refused = await cluster().request("POST", `${POLICIES}?dryRun=All`, {
       apiVersion: "kupid.gardener.cloud/v1alpha1",
       kind: "ClusterPodSchedulingPolicy",
       metadata: { name: "bad" },
-      // One that the CRD alone can't find: the webhook must.
+      // A mistake that the CRD alone can't detect: the webhook must.
       spec: { podSelector: {}, affinity: { podAffinity: { [REQUIRED]: [BOTH_WAYS] } } },
     });
     expect(refused.status).toBeGreaterThanOrEqual(400);
     expect(stringAt(refused.body, "message")).toMatch(/USHER-E04/);
   });
 
-  test("a second install says unchanged and changes nothing", async () => {
+  test("a second install prints unchanged and changes nothing", async () => {
     const before = await versions(cluster());
     const { code, out } = await install();
     expect(code).toBe(0);
@@ -109,7 +109,7 @@ describeOwnCluster("an installation", {}, (cluster) => {
     expect(await versions(cluster())).toEqual(before);
   });
 
-  test("another install keeps what its flags do not say, until --defaults resets it", async () => {
+  test("another install keeps settings that its flags do not set, until --defaults resets them", async () => {
     const uses = async () => {
       const deployment = await cluster().call("GET", DEPLOYMENT);
       const map = await cluster().call("GET", `${NAMESPACE}/configmaps/usher-configuration`);
@@ -141,11 +141,11 @@ describeOwnCluster("an installation", {}, (cluster) => {
     const back = await words("--defaults", "--pod-label", label);
     expect(`${back.code} ${back.err}`).toMatch(/^0 /);
     expect(await uses()).toEqual({ replicas: 2, open: undefined });
-    // The webhooks follow the configuration, once a replica leads that has read it.
-    await eventually("the usual webhooks", async () => same(await hook(), usual));
+    // The webhooks follow the configuration, once the leader has read it.
+    await eventually("the default webhooks", async () => same(await hook(), usual));
   });
 
-  test("a second installation in another namespace is refused, and takes nothing from the first", async () => {
+  test("a second installation in another namespace is refused, and does not affect the first", async () => {
     const before = await steadyVersions();
     const { code, err } = await install("-n", "foyer");
     expect(code).toBe(1);
@@ -177,7 +177,7 @@ describeOwnCluster("an installation", {}, (cluster) => {
     expect(stringAt(after, "metadata", "labels", VERSION_LABEL)).toBe(now);
   });
 
-  test("an edit of a webhook is repaired, and what others add beside is left", async () => {
+  test("an edited webhook is repaired, and additions of others are kept", async () => {
     const wanted = await steadyHook();
     await cluster().call("PATCH", MUTATING, {
       metadata: { annotations: { "cloud.example/note": "kept" }, labels: { "cloud.example/team": "kept" } },
@@ -194,7 +194,7 @@ describeOwnCluster("an installation", {}, (cluster) => {
     expect(stringAt(stored, "metadata", "labels", "cloud.example/team")).toBe("kept");
   });
 
-  test("another address in place of the Service is reverted, and does not keep the other configuration wrong", async () => {
+  test("another address in place of the Service is reverted, and the other configuration is repaired too", async () => {
     const wanted = await hook();
     await cluster().call("PATCH", MUTATING, [
       { op: "replace", path: "/webhooks/0/clientConfig", value: { url: "https://example.com/x" } },
@@ -206,7 +206,7 @@ describeOwnCluster("an installation", {}, (cluster) => {
     await eventually("the other repaired", async () => at(await hook(VALIDATING), "timeoutSeconds") !== 29);
   });
 
-  test("an entry of someone else's in our configuration goes, and a cloud's own narrowing stays", async () => {
+  test("another client's entry in usher's configuration is removed, and a cloud provider's own narrowing stays", async () => {
     const wanted = await hook();
     const expression = { key: "control-plane", operator: "DoesNotExist" };
     await cluster().call("PATCH", MUTATING, [
@@ -218,7 +218,7 @@ describeOwnCluster("an installation", {}, (cluster) => {
       return entries.every((entry) => at(entry, "name") !== "other.example.com");
     });
     expect(listAt(await hook(), "namespaceSelector", "matchExpressions")).toContainEqual(expression);
-    // Stays so: no controller reverts it.
+    // It stays: no controller reverts it.
     const before = stringAt(await cluster().call("GET", MUTATING), "metadata", "resourceVersion");
     await cluster().call("PATCH", VALIDATING, [
       { op: "replace", path: "/webhooks/0/timeoutSeconds", value: 29 },
@@ -230,13 +230,13 @@ describeOwnCluster("an installation", {}, (cluster) => {
   test("deleted webhooks come back", async () => {
     const uid = stringAt(await cluster().call("GET", VALIDATING), "metadata", "uid");
     await cluster().call("DELETE", VALIDATING);
-    await eventually("it comes back", async () => {
+    await eventually("it to come back", async () => {
       const now = await cluster().request("GET", VALIDATING);
       return now.status === 200 && stringAt(now.body, "metadata", "uid") !== uid;
     });
   });
 
-  test("a deleted certificate is made anew, trusted, and served without a restart", async () => {
+  test("a deleted certificate is issued again, trusted, and served without a restart", async () => {
     const secret = `${NAMESPACE}/secrets/usher-certificates`;
     const before = stringAt(await cluster().call("GET", secret), "data", "ca.crt");
     await cluster().call("DELETE", secret);
@@ -249,8 +249,9 @@ describeOwnCluster("an installation", {}, (cluster) => {
       "the new bundle",
       async () => stringAt(await hook(), "clientConfig", "caBundle") === after,
     );
-    // A mutating webhook that can't be called would be passed over: only an answer places the pod. Each replica must have swapped.
-    await eventually("both replicas serve it", async () => {
+    // A mutating webhook that can't be called would be skipped: only an answer places the pod. Each replica must have
+    // swapped.
+    await eventually("both replicas to serve it", async () => {
       const pods = listAt(await cluster().call("GET", REPLICAS), "items");
       const swaps = pods.map((pod) =>
         cluster().podLog("usher-system", stringAt(pod, "metadata", "name") ?? ""),
@@ -266,7 +267,7 @@ describeOwnCluster("an installation", {}, (cluster) => {
       expect(at(one, "status", "containerStatuses", 0, "restartCount")).toBe(0);
   });
 
-  test("before a certificate ends the next one is made and trusted beside it, and calls go on", async () => {
+  test("before a certificate expires the next one is issued and trusted beside it, and calls succeed", async () => {
     const secret = `${NAMESPACE}/secrets/usher-certificates`;
     const ageing = await makeCertificate(
       ["usher.usher-system.svc", "usher.usher-system", "usher.usher-system.svc.cluster.local"],
@@ -279,18 +280,18 @@ describeOwnCluster("an installation", {}, (cluster) => {
       "ca.crt": base64(ageing.ca),
     };
     await cluster().call("PATCH", secret, { data });
-    const next = await eventually("the next one", async () => {
+    const next = await eventually("the next certificate", async () => {
       const found = stringAt(await cluster().call("GET", secret), "data", "next-ca.crt");
       return found === undefined ? undefined : Buffer.from(found, "base64").toString();
     });
-    await eventually("both authorities in the bundle", async () => {
+    await eventually("both CAs in the bundle", async () => {
       const bundle = Buffer.from(
         stringAt(await hook(), "clientConfig", "caBundle") ?? "",
         "base64",
       ).toString();
       return bundle.includes(ageing.ca.trim()) && bundle.includes(next.trim());
     });
-    // Served is still the old one: the next is only trusted. The API server finds its authority among two of the same name.
+    // The old one is still served: the next is only trusted. The API server finds its CA among two of the same name.
     expect(stringAt(await cluster().call("GET", secret), "data", "tls.crt")).toBe(base64(ageing.cert));
     await eventually("a placed pod", async () => {
       const pod = await cluster().call("POST", "/api/v1/namespaces/default/pods?dryRun=All", {
@@ -301,7 +302,7 @@ describeOwnCluster("an installation", {}, (cluster) => {
     });
   });
 
-  test("usher was allowed all that it asked for, and asked for no secrets but its own", () => {
+  test("usher had all permissions that it needed, and read no secrets but its own", () => {
     const mine = cluster()
       .auditLog()
       .filter(({ user }) => user.username === "system:serviceaccount:usher-system:usher");
@@ -314,7 +315,7 @@ describeOwnCluster("an installation", {}, (cluster) => {
     expect(new Set(secrets.map(({ objectRef }) => objectRef?.name))).toEqual(new Set(["usher-certificates"]));
   });
 
-  test("a namespace with anything of others in it would stay, even one named like usher's, and the plan says what", async () => {
+  test("a namespace with objects of others would stay, even one named like usher's, and the plan lists them", async () => {
     const meta = (name: string) => ({ metadata: { name } });
     const job = { template: { spec: { restartPolicy: "Never", containers: [{ name: "c", image: "any" }] } } };
     const unmanaged: readonly (readonly [string, JsonObject, string])[] = [
@@ -346,7 +347,7 @@ describeOwnCluster("an installation", {}, (cluster) => {
     }
   });
 
-  test("uninstall leaves nothing but the CRDs and the policies in them", async () => {
+  test("uninstall leaves only the CRDs and the policies in them", async () => {
     const dry = await uninstall("--dry-run");
     expect(dry.code).toBe(0);
     expect(dry.out).toMatch(/clusterpodschedulingpolicies.kupid.gardener.cloud +stays +holds 1 policy/);
@@ -371,7 +372,7 @@ describeOwnCluster("an installation", {}, (cluster) => {
     expect(await exists(`${POLICIES}/etcd`)).toBe(true);
   });
 
-  test("uninstall --custom-resources takes the rest, and says how many policies go", async () => {
+  test("uninstall --custom-resources removes the rest, and prints how many policies go", async () => {
     const { code, out } = await uninstall("--custom-resources");
     expect(code).toBe(0);
     expect(out).toMatch(/clusterpodschedulingpolicies.kupid.gardener.cloud +delete +with 1 policy/);
@@ -379,7 +380,7 @@ describeOwnCluster("an installation", {}, (cluster) => {
     expect((await uninstall()).out).toBe("usher is not installed\n");
   });
 
-  test("what others left here stops an install, which says what it is and changes nothing", async () => {
+  test("leftovers of another installation stop an install, which names them and changes nothing", async () => {
     await cluster().call("POST", CRDS, OLD_CRD);
     await cluster().call("POST", `${HOOKS}/mutatingwebhookconfigurations`, OLD_WEBHOOK);
     await eventually("the old kind served", async () => exists(POLICIES));
@@ -406,14 +407,14 @@ describeOwnCluster("an installation", {}, (cluster) => {
     expect(stringAt(await cluster().call("GET", CRD), "metadata", "resourceVersion")).toBe(before);
   });
 
-  test("install --leave-conflicting says that it leaves it", async () => {
+  test("install --leave-conflicting reports what it leaves", async () => {
     const { code, out } = await install("--leave-conflicting", "--dry-run");
     expect(code).toBe(0);
     expect(out).toMatch(/clusterpodschedulingpolicies.kupid.gardener.cloud +not changed/);
     expect(out).toMatch(/^CustomResourceDefinition podschedulingpolicies.kupid.gardener.cloud +create$/m);
   });
 
-  test("install --take-over makes the CRD usher's; the broken policy stays, is reported, and harms nothing", async () => {
+  test("install --take-over makes the CRD usher's; the broken policy stays, is reported, and is harmless", async () => {
     const { code, out, err } = await install("--take-over");
     expect(`${code} ${err}`).toMatch(/^0 /);
     expect(out).toMatch(/clusterpodschedulingpolicies.kupid.gardener.cloud +update +adopted from kupid/);
@@ -450,7 +451,7 @@ describeOwnCluster("an installation", {}, (cluster) => {
     expect(gone.out).toMatch(
       /^Namespace usher-system +stays +contains unmanaged objects: Secret usher-database$/m,
     );
-    // A CRD goes once its objects have.
+    // A CRD is deleted after its objects.
     await eventually("all of usher gone", async () => (await left(cluster())).length === 0);
     expect(await exists(DEPLOYMENT)).toBe(false);
     expect(at(await cluster().call("GET", NAMESPACE), "metadata", "deletionTimestamp")).toBeUndefined();

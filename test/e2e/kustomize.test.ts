@@ -1,4 +1,4 @@
-// The base builds, and is what usher manifests prints.
+// The base builds, and equals the output of usher manifests.
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

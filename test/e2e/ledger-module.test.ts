@@ -1,5 +1,6 @@
-// A module with a ledger, a managed object and a hook with an open shadow hook, through the real shell up to the API server: what the leader
-// registers for it, and that only reviews of the API server itself write the ledger.
+// A module with a ledger, a managed object and a hook with a fail-open shadow hook, through the real shell up to the
+// API server: the objects that the leader registers for it, and that only reviews of the API server itself write the
+// ledger.
 import { request } from "node:https";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";
@@ -184,7 +185,7 @@ describeOwnCluster("a module with a ledger", { without: ["kube-scheduler", "kwok
   const pods = async (namespace: string) =>
     listAt((await cluster().request("GET", `${USAGES}/${namespace}`)).body, "spec", "pods");
 
-  /** A review as an API server sends it, from a client that only reaches the port. */
+  /** A review as an API server sends it, from a client that can only reach the port. */
   function forge(path: string, name: string): Promise<Json> {
     const { port } = server.webhookAddress;
     const review = {
@@ -216,7 +217,7 @@ describeOwnCluster("a module with a ledger", { without: ["kube-scheduler", "kwok
     return promise;
   }
 
-  test("the API server's reviews come with the token, write the ledger and have effects", async () => {
+  test("the API server's reviews carry the token, write the ledger and have effects", async () => {
     const made = await eventually("a pod admitted", async () => {
       const answer = await createPod("default", "first");
       return answer.status === 201 && answer;
@@ -248,7 +249,7 @@ describeOwnCluster("a module with a ledger", { without: ["kube-scheduler", "kwok
     expect(effects.length).toBe(counted);
   });
 
-  test("the leader registers the state kinds that are configured, and leaves another owner's CRD", async () => {
+  test("the leader registers the configured state kinds, and leaves another owner's CRD", async () => {
     const names = listAt(await cluster().call("GET", CRDS), "items").map((one) =>
       at(one, "metadata", "name"),
     );
@@ -268,7 +269,7 @@ describeOwnCluster("a module with a ledger", { without: ["kube-scheduler", "kwok
     ]);
     await eventually("the repair", async () => (await expression()) === "true");
     await cluster().call("DELETE", POLICY);
-    await eventually("it comes back", async () => (await expression()) === "true");
+    await eventually("it to come back", async () => (await expression()) === "true");
     const { assembly } = live.source;
     const webhooks = [await cluster().call("GET", HOOKS)] as JsonObject[];
     const removals = await planUninstall(new Objects(live.client), webhooks, assembly.modules, {
@@ -282,7 +283,7 @@ describeOwnCluster("a module with a ledger", { without: ["kube-scheduler", "kwok
     ]);
   });
 
-  test("the open shadow hook asks about the control plane's namespaces, and both are stopped only where closed", async () => {
+  test("the fail-open shadow hook covers the control plane's namespaces, and requests fail only where fail-closed", async () => {
     expect((await createPod("kube-public", "second")).status).toBe(201);
     expect(await pods("kube-public")).toEqual(["second"]);
     // Also ends the connections that the API server keeps open.

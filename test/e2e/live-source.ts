@@ -1,4 +1,4 @@
-// A live source as the e2e tests open it: by a kubeconfig, and, where they want to break it, through the fault proxy.
+// A live source as the e2e tests open it: with a kubeconfig, and optionally through the fault proxy.
 import { randomUUID } from "node:crypto";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -24,7 +24,7 @@ import { eventually } from "../cluster/access/wait.ts";
 export interface OpenLive extends AsyncDisposable {
   readonly source: ClusterSource;
   readonly client: Client;
-  /** What really changed in the view, in order. */
+  /** Effective changes of the view, in order. */
   readonly changes: Change[];
 }
 
@@ -33,11 +33,11 @@ export interface OpenOptions {
   readonly address?: string;
   readonly limits?: Partial<ReflectorLimits>;
   readonly installation?: Installation;
-  /** @default the modules' gates, as they are by default */
+  /** @default the modules' default gates */
   readonly gates?: Gates;
 }
 
-/** Opens it; its first list may still be under way. */
+/** Opens the source; its first list may still be in progress. */
 export async function openLive(
   cluster: ClusterAccess,
   modules: readonly Module[],
@@ -63,7 +63,7 @@ export async function openLive(
   return { source, client, changes, [Symbol.asyncDispose]: stop };
 }
 
-/** A client by the administrator's kubeconfig, to another address where that is wanted. */
+/** A client with the administrator's kubeconfig, optionally for another address. */
 export async function clientOf(cluster: ClusterAccess, address: string): Promise<Client> {
   const original = await readFile(await cluster.kubeconfig(), "utf8");
   const file = join(tmpdir(), `usher-kubeconfig-${randomUUID()}`);
@@ -77,7 +77,7 @@ export async function clientOf(cluster: ClusterAccess, address: string): Promise
   }
 }
 
-/** Installs the kinds of modules, and waits until they can be used. */
+/** Installs the kinds of modules, and waits until they are served. */
 export async function installKinds(cluster: ClusterAccess, modules: readonly Module[]): Promise<void> {
   for (const kind of modules.flatMap(({ kinds }) => kinds)) {
     await cluster.apply(customResourceDefinition(kind));
@@ -89,7 +89,7 @@ export async function installKinds(cluster: ClusterAccess, modules: readonly Mod
   }
 }
 
-/** What of configmaps the conformance module keeps, as a fresh list has it. */
+/** The fields of configmaps that the conformance module keeps, from a fresh list. */
 async function freshConfigMaps(cluster: ClusterAccess): Promise<Map<string, JsonObject>> {
   const list = await cluster.call("GET", "/api/v1/configmaps");
   const objects = new Map<string, JsonObject>();
@@ -100,10 +100,10 @@ async function freshConfigMaps(cluster: ClusterAccess): Promise<Map<string, Json
   return objects;
 }
 
-/** Whatever broke: so long after it the view is right again. */
+/** The view is right again within this time after any fault. */
 const RIGHT_AGAIN_MS = 30_000;
 
-/** Waits until the view of configmaps is what a fresh list says. */
+/** Waits until the view of configmaps equals a fresh list. */
 export async function viewEqualsList(cluster: ClusterAccess, source: ClusterSource): Promise<void> {
   const text = (objects: Iterable<[string, JsonObject]>): string =>
     JSON.stringify([...objects].sort(([a], [b]) => (a < b ? -1 : 1)));

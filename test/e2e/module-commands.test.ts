@@ -37,7 +37,7 @@ describeCluster("commands of a module that write", (cluster) => {
     expect(code).toBe(1);
   });
 
-  test("--apply writes as a field manager of its own, and a second run changes nothing", async () => {
+  test("--apply writes as its own field manager, and a second run changes nothing", async () => {
     const text = `${namespace()},alice\n`;
     const first = await tenancy(["backfill", "-", "--apply", "-o", "json"], text);
     expect(JSON.parse(first.out), first.err).toEqual({

@@ -8,7 +8,7 @@ import type { ClusterAccess } from "../cluster/access/access.ts";
 import { describeCluster, testNamespace } from "../cluster/describe.ts";
 import { clientOf } from "./fixtures/client.ts";
 
-/** A module that reads what this cluster does not have: its path is known without asking. */
+/** A module that reads a kind that this cluster does not serve: its path is known without discovery. */
 const GHOSTS: Read = {
   resource: "ghosts",
   group: "usher.dev",
@@ -63,7 +63,7 @@ describeCluster("needs", (cluster) => {
     });
   });
 
-  test("lists in pages, whole or cut by the limit", async () => {
+  test("lists in pages, complete or truncated by the limit", async () => {
     const path = `/api/v1/namespaces/${namespace()}/configmaps`;
     const labels = { listed: "yes" };
     await Promise.all(
@@ -80,7 +80,7 @@ describeCluster("needs", (cluster) => {
     expect(cut).toMatchObject({ complete: false, found: { length: 7 } });
   });
 
-  test("asks who may do what", async () => {
+  test("reviews access", async () => {
     const resourceAttributes = { verb: "delete", resource: "nodes" };
     const facts = await factsOf(cluster(), [
       { access: { user: "root", groups: ["system:masters"], resourceAttributes } },

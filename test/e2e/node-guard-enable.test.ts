@@ -1,5 +1,5 @@
-// node-guard on a real control plane: real identities, the real scheduler, the DaemonSet controller, kubectl debug. One cluster for all,
-// since what steering keeps quiet is looked at for a while, and what needs usher fits into that time.
+// node-guard on a real control plane: real identities, the real scheduler, the DaemonSet controller, kubectl debug. One
+// cluster for all, because steering is observed for a while and the other tests fit into that time.
 import { expect, test } from "vitest";
 import { stringAt } from "../../src/core/json.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
@@ -18,7 +18,7 @@ describeOwnCluster("node-guard", {}, (cluster) => {
   test.each(guardRows(stage, cluster))("row %s: %s: %i", async (_row, title, expected, attempt) => {
     const { status, body } = await attempt();
     expect(status, JSON.stringify(body)).toBe(expected);
-    // A refusal for want of a right would prove nothing.
+    // A refusal for lack of permission would prove nothing.
     if (status === 403)
       expect(stringAt(body, "message")).toMatch(title.endsWith("NodeRestriction") ? /node/ : /USHER-G/);
   });

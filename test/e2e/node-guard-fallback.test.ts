@@ -1,4 +1,5 @@
-// The API server on what node-guard gives it: kinds, the seed's manifests, and the fallback, whose verdicts are compared with the webhook's.
+// The API server with node-guard's objects: kinds, the enhancement's manifests, and the fallback, whose verdicts are
+// compared with the webhook's.
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parse } from "yaml";
@@ -40,7 +41,7 @@ const NODES = nodeObjects(NAMES);
 const ADMISSION = "/apis/admissionregistration.k8s.io/v1";
 const CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-/** As many as can be sent in a few seconds; the unit test compares the expressions on the rest of 10,000. */
+/** As many as can be sent in a few seconds; the unit test compares the expressions for the rest of 10,000. */
 const REQUESTS = 2_000;
 const AT_ONCE = 25;
 
@@ -108,7 +109,7 @@ describeCluster("node-guard on an API server", (cluster) => {
     await Promise.all(gone.map((path) => cluster().request("DELETE", path)));
   });
 
-  test("takes the seed's Scheduler unchanged", async () => {
+  test("accepts the enhancement's Scheduler unchanged", async () => {
     const seed: JsonObject = parse(`
    apiVersion: config.openshift.io/v1
    kind: Scheduler
@@ -123,7 +124,7 @@ describeCluster("node-guard on an API server", (cluster) => {
         - "system:vendor:xxx-serviceaccount"
         - "system:vendor:yyy-serviceaccount"  `);
     const schedulers = "/apis/config.openshift.io/v1/schedulers";
-    const created = await eventually("the kind is served", async () => {
+    const created = await eventually("the kind to be served", async () => {
       const { status, body } = await cluster().request("POST", schedulers, seed);
       return status === 404 ? undefined : body;
     });
@@ -131,7 +132,7 @@ describeCluster("node-guard on an API server", (cluster) => {
     await cluster().call("DELETE", `${schedulers}/cluster`);
   });
 
-  test("refuses a changed override, and one of more than a day", async () => {
+  test("refuses a changed override, and one longer than a day", async () => {
     const overrides = "/apis/usher.dev/v1alpha1/nodeguardoverrides";
     const spec = {
       group: "ControlPlane",
@@ -147,7 +148,7 @@ describeCluster("node-guard on an API server", (cluster) => {
       spec: { ...spec, ...more },
     });
     const post = (more: JsonObject) => cluster().request("POST", overrides, object(more));
-    await eventually("the kind is served", async () => (await post({ until: "x" })).status !== 404);
+    await eventually("the kind to be served", async () => (await post({ until: "x" })).status !== 404);
     const long = await post({ until: "2026-11-17T12:00:01Z" });
     expect([long.status, stringAt(long.body, "message")]).toEqual([
       422,
@@ -164,12 +165,12 @@ describeCluster("node-guard on an API server", (cluster) => {
     await cluster().call("DELETE", path);
   });
 
-  test(`fallback and webhook agree on ${REQUESTS} requests, but for what is documented`, async () => {
+  test(`fallback and webhook agree on ${REQUESTS} requests, except documented differences`, async () => {
     const random = numbers(3);
     const requests = Array.from({ length: REQUESTS }, (_, i) => randomRequest(random, NAMES, i));
     const known = requests.find((one) => fallbackRefuses(one, compiled, NODES));
     await eventually(
-      "the fallback is in force",
+      "the fallback to be in force",
       async () => known !== undefined && refusedByFallback(await send(known)),
     );
     const counts = { both: 0, neither: 0, webhook: 0, before: 0 };

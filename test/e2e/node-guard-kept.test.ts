@@ -1,4 +1,5 @@
-// What the leader keeps for node-guard in a real cluster: the fallback, statuses, the record of who granted an override, the taint.
+// The objects that the leader maintains for node-guard in a real cluster: the fallback, statuses, the granter of an
+// override, the taint.
 import { expect, test } from "vitest";
 import { at, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
 import { nameOf } from "../../src/core/kubernetes/object.ts";
@@ -28,7 +29,7 @@ const schedulerOf = (mastersSchedulable: boolean): JsonObject => ({
   spec: { mastersSchedulable },
 });
 
-describeOwnCluster("what the leader keeps for node-guard", {}, (cluster) => {
+describeOwnCluster("the leader's objects for node-guard", {}, (cluster) => {
   const stage = new GuardStage(cluster);
   const list = async (resource: string) =>
     listAt(await cluster().call("GET", `${ADMISSION}/${resource}`), "items") as JsonObject[];
@@ -50,7 +51,7 @@ describeOwnCluster("what the leader keeps for node-guard", {}, (cluster) => {
     const { status: code, body } = await sent;
     return `${code} ${/USHER-G\d+/.exec(stringAt(body, "message") ?? "")?.[0] ?? ""}`;
   };
-  /** Takes a label away that guards a node. */
+  /** Removes a label that guards a node. */
   const free = (query = "") =>
     status(
       cluster().request(
@@ -61,7 +62,7 @@ describeOwnCluster("what the leader keeps for node-guard", {}, (cluster) => {
       ),
     );
 
-  /** With rights in RBAC and every replica gone, labels go only by the hand of one who has the right. */
+  /** With permissions in RBAC and every replica gone, only a user with the permission can remove labels. */
   async function withRightsInRbac(): Promise<void> {
     await cluster().apply(policyOf({ rbac: true }));
     await eventually("labels alone", async () => (await fallback()).policies.join() === NAMES[2]);
@@ -84,14 +85,17 @@ describeOwnCluster("what the leader keeps for node-guard", {}, (cluster) => {
       roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "assigns" },
       subjects: [{ kind: "User", apiGroup: "rbac.authorization.k8s.io", name: MALLORY.user }],
     });
-    await eventually("the right counts", async () => (await free("?dryRun=All")) === "200 ");
+    await eventually("the permission to take effect", async () => (await free("?dryRun=All")) === "200 ");
     await cluster().call("DELETE", `${rbac}/clusterrolebindings/assigns`);
     await stage.scaleUsher(1);
     await stage.mode("Enable");
     await eventually("the fallback", async () => (await fallback()).policies.length === NAMES.length);
   }
 
-  /** With every replica gone nodes join, pods run on other nodes, the control plane's pods start, and protected nodes stay protected. */
+  /**
+   * With every replica gone nodes join, pods run on other nodes, the control plane's pods start, and protected nodes
+   * stay protected.
+   */
   async function withoutReplicas(): Promise<void> {
     const guards = async () =>
       listAt(await cluster().call("GET", `${ADMISSION}/validatingwebhookconfigurations/usher`), "webhooks")
@@ -119,19 +123,19 @@ describeOwnCluster("what the leader keeps for node-guard", {}, (cluster) => {
       { metadata: { name: scheduled } },
     );
     await eventually(
-      "the new node runs a pod",
+      "the new node to run a pod",
       async () => (await stage.nodeOf("team-a", scheduled)) === "w-new",
     );
     await stage.scaleUsher(1);
   }
 
-  test("the fallback, overrides, mastersSchedulable, and none of it after an uninstall", async () => {
+  test("maintains the fallback, overrides and mastersSchedulable, and nothing after an uninstall", async () => {
     await stage.prepare();
     await stage.namespaces("team-a");
     await stage.install({ manageTaint: true, schedulerCRD: true });
 
-    // Without the fallback in force, the webhook may not be open.
-    const early = await eventually("the check of policies", async () => {
+    // Without the fallback in force, the webhook may not be fail-open.
+    const early = await eventually("the validation of policies", async () => {
       const { status, body } = await cluster().request(
         "POST",
         `${POLICIES}?dryRun=All`,
@@ -152,16 +156,16 @@ describeOwnCluster("what the leader keeps for node-guard", {}, (cluster) => {
     });
     await cluster().call("DELETE", `${ADMISSION}/validatingadmissionpolicies/${NAMES[0]}`);
     await eventually(
-      "the fallback is restored",
+      "the fallback to be restored",
       async () => (await fallback()).policies.length === NAMES.length,
     );
-    // With the lists as they are compiled: others would not be in force yet.
+    // With the compiled lists: others would not be in force yet.
     const open = policyOf({ failurePolicy: "Ignore", emergencyUsers: [SRE.user] });
-    await eventually("Ignore is accepted", async () => {
+    await eventually("Ignore to be accepted", async () => {
       return (await cluster().request("PATCH", `${POLICIES}/cluster?dryRun=All`, open)).status === 200;
     });
 
-    // A forged record does not stay.
+    // A forged record is replaced.
     const from = new Date(Date.now() - 60_000).toISOString();
     const until = new Date(Date.now() + 600_000).toISOString();
     const granted = await cluster().call("POST", OVERRIDES, {
@@ -172,31 +176,31 @@ describeOwnCluster("what the leader keeps for node-guard", {}, (cluster) => {
     });
     expect(at(granted, "metadata", "annotations", "usher.dev/granted-by")).toBe(ADMIN.user);
     await eventually(
-      "bindings only audit",
+      "bindings that only audit",
       async () => (await fallback()).actions.join() === "Audit,Audit,Audit",
     );
     await eventually("Active", async () => (await condition(`${OVERRIDES}/o`, "Active")) === "True");
     await cluster().call("DELETE", `${OVERRIDES}/o`);
     await eventually(
-      "bindings refuse again",
+      "bindings that refuse again",
       async () => (await fallback()).actions.join() === "Deny,Deny,Deny",
     );
 
-    // Masters that take pods of users: no taint, no refusals.
+    // Masters that accept users' pods: no taint, no refusals.
     await cluster().call("POST", SCHEDULERS, schedulerOf(true));
     const taints = async () =>
       listAt(await cluster().call("GET", "/api/v1/nodes/cp-0"), "spec", "taints").map((one) =>
         stringAt(one, "key"),
       );
     const key = "node-role.kubernetes.io/control-plane";
-    await eventually("the taint is removed", async () => !(await taints()).includes(key));
-    await eventually("the fallback is removed", async () => (await fallback()).policies.length === 0);
+    await eventually("the taint to be removed", async () => !(await taints()).includes(key));
+    await eventually("the fallback to be removed", async () => (await fallback()).policies.length === 0);
     await eventually(
       "Consistent",
       async () => (await condition(`${POLICIES}/cluster`, "Consistent")) === "False",
     );
     await cluster().call("PATCH", `${SCHEDULERS}/cluster`, { spec: { mastersSchedulable: false } });
-    await eventually("the taint is set", async () => (await taints()).includes(key));
+    await eventually("the taint to be set", async () => (await taints()).includes(key));
     await eventually("the fallback", async () => (await fallback()).policies.length === NAMES.length);
     expect(await condition(`${POLICIES}/cluster`, "TaintManaged")).toBe("True");
 

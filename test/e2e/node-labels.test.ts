@@ -28,7 +28,7 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
     metadata: { name, namespace: "default", ...metadata },
     spec,
   });
-  /** Writes an object whole, whether it is there or not. */
+  /** Writes a complete object, whether or not it exists. */
   const put = async (collection: string, wanted: JsonObject): Promise<void> => {
     const metadata = wanted["metadata"] as JsonObject;
     const path = `${collection}/${String(metadata["name"])}`;
@@ -59,13 +59,13 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
   const started = (one: Json) =>
     !listAt(one, "spec", "taints").some((taint) => stringAt(taint, "key") === "usher.dev/starting");
   let marks = 0;
-  /** Is done when usher has done to this node all that it had to do before. */
+  /** Resolves when usher has finished all earlier work on this node. */
   const stable = async (name: string): Promise<void> => {
     const key = `marks.example.com/m${marks++}`;
     await rule("marker", [name], { [key]: "1" });
     await becomes(name, key, "1");
     await remove(`${RULES}/marker`);
-    await eventually("the note without it", async () => {
+    await eventually("the annotation without it", async () => {
       const note = stringAt(await node(name), "metadata", "annotations", "usher.dev/node-labels") ?? "";
       return !note.includes(key);
     });
@@ -86,7 +86,7 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
   describe("at creation", () => {
     beforeAll(async () => {
       await rule("creation", ["du.*one", "n\\d+"], { [FOO1]: "bar1" });
-      // Each replica learns of it by itself, and either may be asked.
+      // Each replica learns of the rule by itself, and either may be called.
       await eventually("the rule in both replicas", async () => {
         const tries = Array.from({ length: 6 }, () =>
           cluster().call("POST", `${NODES}?dryRun=All`, { kind: "Node", metadata: { name: "n0" } }),
@@ -97,12 +97,12 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
       });
     });
 
-    test("the first event that anyone sees carries the labels, and a node that no rule means has none", async () => {
+    test("the first visible event has the labels, and a node that no rule matches has none", async () => {
       const since = stringAt(await cluster().call("GET", NODES), "metadata", "resourceVersion") ?? "";
       const watch = `${NODES}?watch=true&resourceVersion=${since}`;
       const stream = await cluster().client.open("GET", watch);
       const seen = new Map<string, Json>();
-      // Cut below, on purpose.
+      // Exceeded below, on purpose.
       stream.on("error", () => undefined);
       createInterface({ input: stream }).on("line", (line) => {
         const event = JSON.parse(line) as { type: string; object: Json };
@@ -141,7 +141,7 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
       const { status, body } = await createNode(name, {}, nodeIdentity(name));
       expect(`${status} ${stringAt(body, "message") ?? ""}`).toMatch(/^201/);
       expect(stringAt(body, "metadata", "labels", key)).toBe(atCreation ? "1" : undefined);
-      // What could not come along is held back by the taint, and follows with its removal in one write.
+      // Labels that could not be admitted are held back by the taint, and follow with its removal in one write.
       expect(started(body)).toBe(atCreation);
       await becomes(name, key, "1");
       expect(started(await node(name))).toBe(true);
@@ -162,7 +162,7 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
       expect(await label("n7", "example.com/pool")).toBe("edge");
     });
 
-    test("what a kubelet says of a ruled key gives way; of a protected one a rule can't be written", async () => {
+    test("a kubelet's value of a ruled key is replaced, and a rule for a protected key can't be written", async () => {
       const made = await createNode("n8", { [FOO1]: "own", "kubernetes.io/os": "linux" }, nodeIdentity("n8"));
       expect(at(made.body, "metadata", "labels")).toMatchObject({
         [FOO1]: "bar1",
@@ -183,7 +183,7 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
     });
   });
 
-  describe("what is refused when it is written", () => {
+  describe("writes that are refused", () => {
     test.each<[string, string, JsonObject, RegExp]>([
       [
         "a bad pattern",
@@ -215,7 +215,7 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
       expect(stringAt(refused.body, "message")).toMatch(message);
     });
 
-    test("acknowledged, it is let in", async () => {
+    test("an acknowledged ownership is accepted", async () => {
       const acknowledged = object(
         "OwnedLabels",
         "ack",
@@ -232,13 +232,13 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
       await createNode("second-node");
     });
 
-    test("a new rule labels the nodes that it means", async () => {
+    test("a new rule labels the nodes that it matches", async () => {
       await rule("ctl", ["fi.*ode"], { [FOO1]: "bar1" });
       await becomes("first-node", FOO1, "bar1");
       expect(await label("second-node", FOO1)).toBeUndefined();
     });
 
-    test("nothing owned: values follow, what is no longer named stays", async () => {
+    test("without ownership: values follow the rule, keys that it no longer names stay", async () => {
       await rule("ctl", ["fi.*ode"], { [FOO1]: "bar2" });
       await becomes("first-node", FOO1, "bar2");
       await rule("ctl", ["fi.*ode"], { [FOO2]: "bar1" });
@@ -249,13 +249,13 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
       expect(await label("first-node", FOO2)).toBe("bar1");
     });
 
-    test("an ownership that comes later removes what no rule covers", async () => {
+    test("an ownership that is added later removes keys that no rule covers", async () => {
       await owns("test", { domain: "test.openshift.io" });
       await becomes("first-node", FOO1, undefined);
       await becomes("first-node", FOO2, undefined);
     });
 
-    test("owned: what is no longer named goes, and so does all of a deleted rule", async () => {
+    test("with ownership: keys that the rule no longer names are removed, and so are all keys of a deleted rule", async () => {
       await rule("ctl", ["fi.*ode"], { [FOO1]: "bar1" });
       await becomes("first-node", FOO1, "bar1");
       await rule("ctl", ["fi.*ode"], { [FOO2]: "bar1" });
@@ -265,7 +265,7 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
       await becomes("first-node", FOO2, undefined);
     });
 
-    test("a pattern narrowed to what the name only contains no longer covers it", async () => {
+    test("a pattern that now matches only part of the name no longer covers the node", async () => {
       await rule("ctl", ["first.*"], { [FOO1]: "1" });
       await becomes("first-node", FOO1, "1");
       await rule("ctl", ["first"], { [FOO1]: "1" });
@@ -297,7 +297,7 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
       await becomes("second-node", "q.example.com/k", "b");
     });
 
-    test("manual changes of ruled labels are repaired, unmanaged ones in an owned domain removed, others kept", async () => {
+    test("manual changes of ruled labels are repaired, unmanaged ones in an owned domain are removed, others are kept", async () => {
       await rule("ctl", ["first-node"], { [FOO1]: "1" });
       await becomes("first-node", FOO1, "1");
       const patch = (labels: JsonObject) =>
@@ -310,7 +310,7 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
       expect(await label("first-node", "other.example.com/mine")).toBe("y");
     });
 
-    test("taints and annotations come and go with their rule, and another party's taint stays", async () => {
+    test("taints and annotations follow their rule, and another party's taint stays", async () => {
       const theirs = { key: "theirs", effect: "NoSchedule" };
       await cluster().call("PATCH", `${NODES}/second-node`, { spec: { taints: [theirs] } });
       await rule(
@@ -374,7 +374,7 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
     );
   });
 
-  /** What all replicas say: only the leader has figures of plans. */
+  /** The metrics of all replicas: only the leader has figures of plans. */
   const metricsOfAll = async (): Promise<string> => {
     const pods = listAt(await cluster().call("GET", REPLICAS), "items");
     const texts = pods.map(async (pod) => {
@@ -384,7 +384,7 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
     return (await Promise.all(texts)).join("\n");
   };
 
-  test("a node that can't be written holds up no other, and the rule's status names it", async () => {
+  test("a node that can't be written does not block others, and the rule's status names it", async () => {
     const bindings = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings";
     const group = "admissionregistration.k8s.io/v1";
     await cluster().apply(
@@ -435,7 +435,7 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
     );
   });
 
-  test("a change of a rule costs work on the nodes that it touches, and on no other", async () => {
+  test("a changed rule causes work only on the nodes that it affects", async () => {
     const names = Array.from({ length: 40 }, (_, i) => `fleet-${i}`);
     await rule("fleet", ["fleet-.*"], { "fleet.example.com/k": "1" });
     await rule("part", ["fleet-1.*"], { "part.example.com/k": "1" });
@@ -459,7 +459,7 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
           if (!own && verb !== "patch" && verb !== "update") return [];
           return [{ name, own, call: `${verb} ${responseStatus?.code}` }];
         });
-    // The control plane writes new nodes, too: what is counted begins when that is over.
+    // The control plane writes new nodes, too: counting begins when that is over.
     const before = await eventually("idle nodes", async () => {
       const so = calls().length;
       await pause(2_000);
@@ -483,7 +483,7 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
     }
   });
 
-  test("a preview says what would be done", async () => {
+  test("a preview prints the planned changes", async () => {
     await createNode("plan-0", { "test.openshift.io/unmanaged": "1" });
     await becomes("plan-0", "test.openshift.io/unmanaged", undefined);
     const kubeconfig = await cluster().kubeconfig();
@@ -492,24 +492,24 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
     expect(clean.code).toBe(0);
   });
 
-  describe("who may write rules", () => {
+  describe("permissions to write rules", () => {
     const bind = (name: string, { user }: Identity, role: string) => {
       const to = [`--clusterrole=${role}`, `--user=${user}`];
       return cluster().kubectl(["create", "rolebinding", name, "-n", "default", ...to]);
     };
 
-    test.each(["admin", "edit"])("not a namespace's %s", async (role) => {
+    test.each(["admin", "edit"])("are not included in a namespace's %s", async (role) => {
       const who = { user: `jane-${role}` };
       expect((await bind(who.user, who, role)).code).toBe(0);
       await eventually(
-        "the binding to count",
+        "the binding to take effect",
         async () => (await cluster().request("GET", RULES, undefined, who)).status === 200,
       );
       const body = object("Labels", `by-${role}`, { nodeNamePatterns: ["x"], labels: {} });
       expect((await cluster().request("POST", `${RULES}?dryRun=All`, body, who)).status).toBe(403);
     });
 
-    test("only subjects with the role for it, not the one for other policies", async () => {
+    test("need the role for rules, not the one for other policies", async () => {
       for (const [role, status] of [
         ["usher-policies-edit", 403],
         ["usher-cluster-policies-edit", 201],
@@ -518,7 +518,7 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
         await bind(who.user, who, role);
         await bind(`${who.user}-view`, who, "view");
         await eventually(
-          "the bindings to count",
+          "the bindings to take effect",
           async () => (await cluster().request("GET", RULES, undefined, who)).status === 200,
         );
         const body = object("Labels", "by-role", { nodeNamePatterns: ["x"], labels: {} });
@@ -530,7 +530,7 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
     });
   });
 
-  test("moving over: upstream's finalizer is removed, and its live webhook reported", async () => {
+  test("migration: upstream's finalizer is removed, and its live webhook is reported", async () => {
     const finalizer = "node-label-operator.openshift.io/finalizer";
     await put(
       RULES,
@@ -579,9 +579,9 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
     await remove("/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/mnode.kb.io-x7f2p");
   });
 
-  test("while usher is away nodes join, and are labelled soon after it is back", async () => {
+  test("while usher is down nodes join, and are labelled soon after it is back", async () => {
     const deployment = "/apis/apps/v1/namespaces/usher-system/deployments/usher";
-    // As if its machines had died: nobody gives the lease back, and who comes next waits until it has run out.
+    // As if its machines had died: the lease is not released, and the next leader waits until it has expired.
     await cluster().call("DELETE", `${REPLICAS}&gracePeriodSeconds=1`);
     await cluster().call("PATCH", deployment, { spec: { replicas: 0 } });
     await eventually(
@@ -606,7 +606,7 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
     await becomes("n77", FOO1, "bar1");
   });
 
-  /** Nodes that usher can't write until this is undone; others can. */
+  /** Nodes that usher can't write until this is undone; it can write others. */
   const keptFromUsher = async (pool: string): Promise<() => Promise<unknown>> => {
     const apiVersion = "admissionregistration.k8s.io/v1";
     const metadata = { name: `kept-${pool}` };
@@ -639,7 +639,7 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
   };
   const starting = { taints: [{ key: "usher.dev/starting", effect: "NoSchedule" }] };
 
-  test("usher was allowed all that it asked for", () => {
+  test("usher had all permissions that it needed", () => {
     const refused = cluster()
       .auditLog()
       .filter(({ user, responseStatus }) => user.username === USHER && responseStatus?.code === 403);
@@ -648,7 +648,7 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
     );
   });
 
-  test("switched off, what it left on nodes goes first, and usher may not change nodes any more", async () => {
+  test("when disabled, its values on nodes are removed first, and then usher can't change nodes any more", async () => {
     await rule("stays", ["stays-\\d"], { "stays.example.com/k": "1" });
     await createNode("stays-0");
     await becomes("stays-0", "stays.example.com/k", "1");
@@ -684,7 +684,7 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
       object("Labels", "idle", { nodeNamePatterns: ["x"], labels: { "a.b/c": "1" } }),
     );
     expect((await cluster().kubectl(["apply", "-f", "-"], { input })).code).toBe(0);
-    // A node that registers with the taint by itself, as its kubelet says: the command frees it.
+    // A node whose kubelet registers it with the taint: the command frees it.
     await createNode("late-0", {}, undefined, starting);
     const kubeconfig = await cluster().kubeconfig();
     const dry = await program(["cleanup", "--kubeconfig", kubeconfig, "--dry-run"]);
@@ -695,7 +695,7 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
     expect(started(await node("late-0"))).toBe(true);
   });
 
-  test("uninstalled, usher leaves the startup taint on no node", async () => {
+  test("uninstalling usher leaves the startup taint on no node", async () => {
     await keptFromUsher("last");
     await createNode("last-0", { "kept.example.com/k": "1" }, undefined, starting);
     const kubeconfig = await cluster().kubeconfig();

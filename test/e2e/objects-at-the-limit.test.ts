@@ -1,4 +1,5 @@
-// Every webhook that an installation registers is called with an object at the API server's limit, and answers: none is bypassed by size.
+// Calls every webhook of an installation with an object at the API server's size limit, and expects an answer: none can
+// be bypassed by size.
 import { buffer } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import { type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
@@ -17,9 +18,9 @@ const NAMESPACES = "/api/v1/namespaces";
 const podsOf = (namespace: string) => `${NAMESPACES}/${namespace}/pods`;
 const DEPLOYMENTS = apps("team-a", "deployments");
 const POLICIES = "/apis/kupid.gardener.cloud/v1alpha1/clusterpodschedulingpolicies";
-/** Whose projects are limited, and whose are not. */
+/** A user whose projects are limited, and one whose are not. */
 const [ALICE, BOB]: readonly [Identity, Identity] = [{ user: "alice" }, { user: "idp:bob" }];
-/** Closed hooks have an open shadow in the control plane's namespaces. No policy of placement selects `team-b`. */
+/** Fail-closed hooks have a fail-open shadow in the control plane's namespaces. No policy of placement selects `team-b`. */
 const IN = ["team-a", "kube-system"] as const;
 
 /** A request has 3 MiB at most (kube-apiserver's MaxRequestBodyBytes); this leaves room for the rest of it. */
@@ -30,7 +31,7 @@ const fat = (name: string, more: JsonObject = {}): JsonObject => ({
   ownerReferences: [{ apiVersion: "v1", kind: "ConfigMap", uid: "u", name: OWNER }],
   ...more,
 });
-/** Etcd stores half as much; an update is reviewed with the object before and after it. */
+/** Etcd stores half as much; the review of an update has the object before and after it. */
 const STORED: JsonObject = {
   containers: [{ name: "c", image: "app:1", env: [{ name: "A", value: "a".repeat(1.4 * 1024 * 1024) }] }],
 };
@@ -49,7 +50,10 @@ const placing = (name: string, spec: JsonObject): JsonObject => ({
   },
 });
 
-/** A policy of every kind, and every option that registers a hook. The administrator may do everything: what is denied has no protobuf. */
+/**
+ * A policy of every kind, and every option that registers a hook. The administrator may do everything: a denial has no
+ * protobuf.
+ */
 const OBJECTS: readonly JsonObject[] = [
   placing("injects", { onUpdate: "Inject" }),
   placing("refuses", { enforcement: "Refuse", failurePolicy: "Fail" }),
@@ -101,7 +105,7 @@ const OVERRIDE: JsonObject = {
   },
 };
 
-/** The verb, the path, the object, and who sends it. */
+/** The verb, the path, the object, and the user. */
 type Sent = readonly ["POST" | "PATCH", string, JsonObject, Identity?];
 
 const pod = (namespace: string, spec: JsonObject): Sent => [
@@ -126,7 +130,7 @@ const relabelled = (namespace: string): Sent => [
   ALICE,
 ];
 
-/** The Scale that is reviewed is short: the API server makes it from a few fields of the Deployment. */
+/** The reviewed Scale is short: the API server builds it from a few fields of the Deployment. */
 const REQUESTS: readonly Sent[] = [
   pod("team-b", {}),
   ...IN.flatMap((namespace): Sent[] => [
@@ -162,15 +166,15 @@ const REQUESTS: readonly Sent[] = [
 ];
 /** Custom resources have no protobuf. */
 const isBuiltIn = (path: string): boolean => path.startsWith("/api/v1") || path.startsWith("/apis/apps/v1");
-/** Hooks about custom resources alone. */
+/** Hooks for custom resources only. */
 const JSON_ONLY = /node-guard-override|policies/;
-/** Asked where the OS of a pod changes, which the API server refuses by itself. */
+/** Called when the OS of a pod changes, which the API server refuses by itself. */
 const UNREACHABLE = /pod-os-pod-updates/;
 
 describeOwnCluster("objects at the API server's limit", OPTIONS, (cluster) => {
   const stage = new GuardStage(cluster);
 
-  /** The registered webhooks, by type and name. CONNECT has no object: its options come in the URL. Projects are not served here. */
+  /** The registered webhooks, by type and name. CONNECT has no object: its options are in the URL. Projects are not served here. */
   const registered = async (): Promise<string[]> => {
     const found: string[] = [];
     for (const [type, path] of [
@@ -192,7 +196,7 @@ describeOwnCluster("objects at the API server's limit", OPTIONS, (cluster) => {
     return found;
   };
 
-  /** How often each webhook answered, and how often one did not. */
+  /** How often each webhook answered, and how often it did not. */
   const calls = async (): Promise<{ readonly answered: Map<string, number>; readonly failed: number }> => {
     const text = String(await cluster().call("GET", "/metrics"));
     const answered = new Map<string, number>();
@@ -210,7 +214,7 @@ describeOwnCluster("objects at the API server's limit", OPTIONS, (cluster) => {
     return { answered, failed };
   };
 
-  /** Sends without effect. An object comes back as protobuf; text in it is legible all the same. */
+  /** Sends a dry run. An object comes back as protobuf; text in it is still legible. */
   const send = async (method: string, path: string, body: JsonObject | Buffer, as: Identity = ADMIN) => {
     const headers = isBuiltIn(path) ? { accept: "application/vnd.kubernetes.protobuf" } : {};
     const response = await cluster().client.open(method, `${path}?dryRun=All`, body, as, { headers });
@@ -230,7 +234,7 @@ describeOwnCluster("objects at the API server's limit", OPTIONS, (cluster) => {
       ...configured({
         featureGates: { OpenShiftNodeSchedulingPolicy: true },
         modules: {
-          // So that closed hooks are registered, too.
+          // So that fail-closed hooks are registered, too.
           "node-guard": { fallback: false },
           "pod-os": {
             podSecurity: { mode: "Replace", templates: "Deny" },
@@ -260,7 +264,7 @@ describeOwnCluster("objects at the API server's limit", OPTIONS, (cluster) => {
       );
   }, 120_000);
 
-  test("every one of them gets an answer, sent as JSON and as protobuf", async () => {
+  test("every webhook answers, for JSON and for protobuf", async () => {
     const start = await calls();
     const wrong: string[] = [];
     const judge = (
@@ -287,7 +291,7 @@ describeOwnCluster("objects at the API server's limit", OPTIONS, (cluster) => {
         : (captured.get(request) as Buffer);
       const verb = method === "POST" ? "POST" : "PUT";
       let answer = await send(verb, path, object, as);
-      // A kubelet has written meanwhile.
+      // A kubelet has written in the meantime.
       if (answer.status === 409)
         answer = await send(verb, path, (await send(method, path, body, as)).received, as);
       judge(request, "protobuf", answer);

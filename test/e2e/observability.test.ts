@@ -43,7 +43,7 @@ function parsed(path: string): JsonObject[] {
   );
 }
 
-/** Objects of the Prometheus operator that the chart renders with these values; without them none. */
+/** Objects of the Prometheus operator that the chart renders with these values; without the values it renders none. */
 async function rendered(...values: string[]): Promise<JsonObject[]> {
   const helm = await ensureTool("helm");
   const template = (...args: string[]) => {
@@ -60,7 +60,7 @@ async function rendered(...values: string[]): Promise<JsonObject[]> {
 
 const ALONE = {
   without: ["kube-controller-manager", "kube-scheduler", "kwok"],
-  // Without controllers there is no service account for pods.
+  // Without controllers pods have no service account.
   flags: {
     "kube-apiserver": [`--tracing-config-file=${tracingFile}`, "--disable-admission-plugins=ServiceAccount"],
   },
@@ -105,7 +105,7 @@ describeOwnCluster(
       const serviceMonitor = chart.find(({ kind }) => kind === "ServiceMonitor");
       expect(at(serviceMonitor, "spec", "endpoints", 0, "interval")).toBe("30s");
       expect(at(serviceMonitor, "metadata", "labels", "release")).toBe("prometheus");
-      // Prometheus' own templates are left to it.
+      // Prometheus' own templates are left alone.
       const rules = chart.find(({ kind }) => kind === "PrometheusRule");
       expect(at(rules, "spec")).toEqual(at(prometheusRule("https://runbooks.example/usher.md"), "spec"));
       const objects = [
@@ -127,7 +127,7 @@ describeOwnCluster(
       for (const object of objects) {
         const { status, body } = await create(object);
         expect(status, JSON.stringify(body)).toBe(201);
-        // The check is one: a field that the CRD does not know is refused.
+        // The validation is strict: a field that the CRD does not know is refused.
         const wrong = await create({
           ...object,
           spec: { ...(object["spec"] as JsonObject), intervall: "30s" },
@@ -136,9 +136,9 @@ describeOwnCluster(
       }
     });
 
-    test("a review is a span under the API server's own", async () => {
+    test("a review is a span under the API server's own span", async () => {
       const collector = await startCollector();
-      // None by chance: whatever is exported was asked for by the API server.
+      // None is sampled by chance: the API server requested every exported span.
       const tracing = { endpoint: collector.endpoint, sampling: 0 };
       const server = await startAdmission({
         source: testSource(),

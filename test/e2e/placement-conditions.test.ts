@@ -1,5 +1,5 @@
-// Which updates of pods the API server asks usher about, by the conditions of the hook itself: nobody answers here, and what it asks
-// about is refused for it.
+// The pod updates for which the API server calls usher, by the hook's own matchConditions: no server answers here, so a
+// call shows as a refusal.
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { JsonObject } from "../../src/core/json.ts";
 import { DEFAULT_INSTALLATION } from "../../src/core/module/installation.ts";
@@ -17,13 +17,13 @@ const NEW_IMAGE = [{ op: "replace", path: "/spec/containers/0/image", value: "tw
 const LABEL = { metadata: { labels: { touched: "yes" } } };
 const REAPPLY = { metadata: { annotations: { "usher.dev/reapply": "now" } } };
 
-describeCluster("updates of pods that usher is asked about", (cluster) => {
+describeCluster("pod updates for which usher is called", (cluster) => {
   const namespace = testNamespace(cluster);
   const pods = () => `/api/v1/namespaces/${namespace()}/pods`;
   const configuration = () =>
     `/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/conditions-${namespace()}`;
 
-  /** Registers the hook as these policies make it, closed, for this namespace, and with nobody behind it. */
+  /** Registers the hook of these policies, fail-closed, for this namespace, and without a server. */
   const register = async (policies: readonly JsonObject[], hook = "placement-pod-updates"): Promise<void> => {
     const hooks = assemblyOf([placement], policies.map(came))
       .declaredHooks.filter(({ name }) => name === hook)
@@ -36,7 +36,7 @@ describeCluster("updates of pods that usher is asked about", (cluster) => {
     await cluster().call("POST", "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations", body);
   };
 
-  /** Whether usher is asked about this patch. */
+  /** Whether usher is called for this patch. */
   const asked = async (name: string, patch: JsonObject | typeof NEW_IMAGE): Promise<boolean> => {
     const { status, body } = await cluster().request("PATCH", `${pods()}/${name}?dryRun=All`, patch);
     const refused = status !== 200;
@@ -48,7 +48,7 @@ describeCluster("updates of pods that usher is asked about", (cluster) => {
     const make = (name: string, metadata: JsonObject, spec: JsonObject = {}) =>
       cluster().call("POST", pods(), {
         metadata: { name, ...metadata },
-        // No node has it, so that nothing ever runs.
+        // No node has this label, so that nothing ever runs.
         spec: { containers: [{ name: "c", image: "one" }], nodeSelector: { nowhere: "yes" }, ...spec },
       });
     await make("plain", {});
@@ -63,7 +63,7 @@ describeCluster("updates of pods that usher is asked about", (cluster) => {
     await cluster().request("PATCH", `${pods()}/going`, { metadata: { finalizers: null } });
   });
 
-  test("without any policy about nothing but objects with usher's annotations", async () => {
+  test("without any policy only for objects with usher's annotations", async () => {
     await register([], "placement");
     const template = {
       metadata: { labels: { app: "a" } },
@@ -79,7 +79,7 @@ describeCluster("updates of pods that usher is asked about", (cluster) => {
       const { status } = await cluster().request("POST", `${path}?dryRun=All`, body);
       return status === 201;
     };
-    await eventually("the hook is in force", async () => !(await created("pods", { annotations: NOTE })));
+    await eventually("the hook to be in force", async () => !(await created("pods", { annotations: NOTE })));
     for (const resource of Object.keys(objects)) {
       expect(await created(resource, {})).toBe(true);
       expect(await created(resource, { annotations: { other: "yes" } })).toBe(true);
@@ -88,9 +88,9 @@ describeCluster("updates of pods that usher is asked about", (cluster) => {
     }
   });
 
-  test("as long as every policy only restores", async () => {
+  test("also while every policy only restores", async () => {
     await register([clusterPolicy("p", { namespaceSelector: {}, podSelector: {} })]);
-    await eventually("the hook is in force", () => asked("noted", NEW_IMAGE));
+    await eventually("the hook to be in force", () => asked("noted", NEW_IMAGE));
     expect(await asked("noted", LABEL)).toBe(false);
     expect(await asked("noted", { metadata: { annotations: { [PROVENANCE]: null } } })).toBe(true);
     expect(await asked("noted", { metadata: { annotations: { [PROVENANCE]: "{ }" } } })).toBe(true);
@@ -100,15 +100,15 @@ describeCluster("updates of pods that usher is asked about", (cluster) => {
     expect(await asked("gated", { spec: { schedulingGates: null } })).toBe(false);
   });
 
-  test("once some policy injects, also about pods at a gate", async () => {
+  test("once some policy injects, also for gated pods", async () => {
     await register([clusterPolicy("p", { namespaceSelector: {}, podSelector: {}, onUpdate: "Inject" })]);
-    await eventually("the hook is in force", () => asked("gated", LABEL));
+    await eventually("the hook to be in force", () => asked("gated", LABEL));
     expect(await asked("gated", { spec: { schedulingGates: null } })).toBe(true);
     expect(await asked("plain", LABEL)).toBe(false);
     expect(await asked("noted", LABEL)).toBe(false);
   });
 
-  test("never about pods being deleted, nor about a status", async () => {
+  test("never for pods being deleted, nor for a status", async () => {
     expect(await asked("going", NEW_IMAGE)).toBe(false);
     expect(await asked("going", { metadata: { finalizers: null } })).toBe(false);
     const status = { status: { message: "reported" } };

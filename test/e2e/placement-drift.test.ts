@@ -77,7 +77,7 @@ describeOwnCluster("drift of stored workloads", {}, (cluster) => {
     });
   };
 
-  test("workloads with what their policy wants are current", async () => {
+  test("workloads that match their policy are current", async () => {
     for (const pool of ["etcd", "nvme"]) await cluster().createNode(`node-${pool}`, { labels: { pool } });
     await cluster().createNode("plain");
     await stage.install();
@@ -95,7 +95,7 @@ describeOwnCluster("drift of stored workloads", {}, (cluster) => {
     expect(new Set(rules.flatMap((rule) => listAt(rule, "verbs")))).toEqual(new Set(["get", "list"]));
   });
 
-  test("after the policy changed they are stale, and a dry run only shows what would change", async () => {
+  test("after a policy change they are stale, and a dry run only shows what would change", async () => {
     await stage.policies({ pool: wants("nvme") });
     const { json, code } = await status();
     expect(states(json)).toBe("db stale, web stale");
@@ -110,7 +110,7 @@ describeOwnCluster("drift of stored workloads", {}, (cluster) => {
     expect(await poolOf("web")).toBe("etcd");
   });
 
-  test("reapply rolls them out once, a second one does nothing", async () => {
+  test("reapply rolls them out once, and a second one does nothing", async () => {
     const ran = await usher(undefined, "reapply", "--policy", "pool", "-n", NAMESPACE, "--parallel", "1");
     expect(ran.out, ran.err).toMatch(/Deployment shop\/web +renewed +~ nodeSelector\.pool etcd -> nvme/);
     expect(ran.out).toContain("2 workloads: 2 renewed");
@@ -137,7 +137,8 @@ describeOwnCluster("drift of stored workloads", {}, (cluster) => {
   });
 
   test("the status of the policy counts workloads", async () => {
-    // A changed policy makes a scan due; one that ran between the change of the pool and the reapply has counted stale workloads.
+    // A changed policy triggers a scan; one that ran between the change of the pool and the reapply has counted stale
+    // workloads.
     await stage.policies({
       none: { podSelector: { matchLabels: { app: "none" } }, nodeSelector: { pool: "none" } },
     });
@@ -190,7 +191,7 @@ describeOwnCluster("drift of stored workloads", {}, (cluster) => {
     expect(states((await status()).json)).toBe("");
   });
 
-  test("while usher is down nothing is changed, and no request stays behind", async () => {
+  test("while usher is down nothing is changed, and no reapply request stays on the object", async () => {
     await stage.policies({ pool: wants("etcd") });
     await stage.call("POST", "deployments", deployment("kept"));
     await scaleUsher(0);
@@ -211,7 +212,7 @@ describeOwnCluster("drift of stored workloads", {}, (cluster) => {
     await stage.stable();
   });
 
-  test("workloads created meanwhile are missing injections, and reapply adds them", async () => {
+  test("workloads created in the meantime lack injections, and reapply adds them", async () => {
     const { json, code } = await status("pool");
     expect(states(json)).toBe("lone missing, db missing, kept missing, late missing, web missing");
     expect(code).toBe(1);
@@ -239,7 +240,7 @@ describeOwnCluster("drift of stored workloads", {}, (cluster) => {
     );
   });
 
-  test("with drift repair on, usher itself adds what is missing", async () => {
+  test("with drift repair on, usher itself adds missing injections", async () => {
     await install(
       cluster(),
       "--replicas",
@@ -253,7 +254,7 @@ describeOwnCluster("drift of stored workloads", {}, (cluster) => {
     );
   });
 
-  /** Sized as Node does by the limit of the Deployment that usher installs, which the test's kubelet does not set. */
+  /** Node's heap size for the memory limit of the Deployment that usher installs, which the test's kubelet does not set. */
   const boundHeap = async () => {
     const template = ["spec", "template", "spec", "containers", 0] as const;
     const env = listAt(await cluster().call("GET", USHER), ...template, "env");
@@ -271,7 +272,7 @@ describeOwnCluster("drift of stored workloads", {}, (cluster) => {
       stringAt(pod, "metadata", "name"),
       at(pod, "status", "containerStatuses", 0, "restartCount"),
     ]);
-  /** 1.28 MB of it, which the API server stores as it is sent. In order, because it sorts them in quadratic time. */
+  /** 1.28 MB, which the API server stores as sent. Sorted, because it sorts them in quadratic time. */
   const managed = (apiVersion: string): Json => {
     const annotations = Array.from({ length: 98_000 }, (_, i) => [`f:x${String(i).padStart(5, "0")}`, {}]);
     const fieldsV1 = { "f:metadata": { "f:annotations": Object.fromEntries(annotations) } };
@@ -280,14 +281,15 @@ describeOwnCluster("drift of stored workloads", {}, (cluster) => {
   };
   const FAT = 22;
 
-  // A minute and a half, most of it the API server's; `fetch-heap.test.ts` reads such lists within a heap in every run.
+  // A minute and a half, most of it in the API server; `fetch-heap.test.ts` reads such lists within a heap in every
+  // run.
   if (LONG)
-    test("a scan and a preview of objects with 1.28 MB of managed fields each end, and usher lives", {
+    test("a scan and a preview of objects with 1.28 MB of managed fields each complete, and usher survives", {
       timeout: 300_000,
     }, async () => {
       const namespace = "fat";
       const fat = new PlacementStage(cluster, namespace);
-      // The next leader scans objects that were created while usher was away.
+      // The next leader scans objects that were created while usher was down.
       if ((await cluster().request("GET", USHER)).status === 200) await scaleUsher(0);
       await fat.createNamespace(namespace, {});
       const createFat = async (resource: string, spec: JsonObject, apiVersion: string) => {

@@ -1,4 +1,5 @@
-// What the module believes that the API server takes, asked of a real one: every field, in every state of a pod and a Job.
+// The module's assumptions about fields that the API server lets change, verified on a real one: every field, in every
+// state of a pod and a Job.
 import { expect, test } from "vitest";
 import { type Json, type JsonObject, listAt } from "../../src/core/json.ts";
 import { BUILT_IN_WORKLOADS } from "../../src/core/kubernetes/workloads.ts";
@@ -13,7 +14,7 @@ const POD_TERM = { topologyKey: "kubernetes.io/hostname", labelSelector: { match
 const REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution";
 const PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution";
 
-/** What a policy would write, as a merge patch of the pod's spec. */
+/** A policy's change, as a merge patch of the pod's spec. */
 const WRITES: Readonly<Record<string, (spec: Json | undefined) => JsonObject>> = {
   nodeSelector: () => ({ nodeSelector: { added: "yes" } }),
   nodeName: () => ({ nodeName: "some-node" }),
@@ -42,7 +43,7 @@ const WRITES: Readonly<Record<string, (spec: Json | undefined) => JsonObject>> =
   topologySpreadConstraints: () => ({
     topologySpreadConstraints: [{ ...POD_TERM, maxSkew: 1, whenUnsatisfiable: "DoNotSchedule" }],
   }),
-  // With the numbers that follow from it, or any pod would refuse it.
+  // With the derived numbers; otherwise any pod would refuse it.
   priorityClassName: () => ({
     priorityClassName: "system-node-critical",
     priority: null,
@@ -59,15 +60,15 @@ test("every criterion is tried", () => {
   expect(FIELDS.toSorted()).toEqual(CRITERIA.map(({ name }) => name).toSorted());
 });
 
-describeCluster("what an existing object takes", (cluster) => {
+describeCluster("fields that can change on an existing object", (cluster) => {
   const namespace = testNamespace(cluster);
   const pods = () => `/api/v1/namespaces/${namespace()}/pods`;
   const jobs = () => `/apis/batch/v1/namespaces/${namespace()}/jobs`;
   const CONTAINERS = [{ name: "c", image: "any" }];
-  // No node has it, so that nothing ever runs.
+  // No node has this label, so that nothing ever runs.
   const NOWHERE = { nodeSelector: { "example.com/nowhere": "yes" } };
 
-  /** Which fields the API server takes now. */
+  /** The fields that the API server lets change now. */
   const accepted = async (path: string, at: Path): Promise<string[]> => {
     const stored = (await cluster().call("GET", path)) as JsonObject;
     const accepted: string[] = [];
@@ -109,12 +110,12 @@ describeCluster("what an existing object takes", (cluster) => {
 
   const AT_JOB: Path = ["spec", "template", "spec"];
 
-  test("a pod at a gate", async () => {
+  test("on a gated pod", async () => {
     const path = await pod("gated", { schedulingGates: [{ name: "example.com/wait" }] });
     expect(await accepted(path, ["spec"])).toEqual(await believed(path, "Pod"));
   });
 
-  test("a pod whose gate goes takes longer terms in the same update, and neither more terms nor fewer", async () => {
+  test("on a pod whose gate is removed: longer terms in the same update, and neither more terms nor fewer", async () => {
     const affinity = (...nodeSelectorTerms: readonly JsonObject[]): JsonObject => ({
       nodeAffinity: { [REQUIRED]: { nodeSelectorTerms } },
     });
@@ -133,20 +134,20 @@ describeCluster("what an existing object takes", (cluster) => {
     expect(statuses).toEqual([200, 422, 422]);
   });
 
-  test("a pod at no gate: no more than tolerations, of which we make no use", async () => {
+  test("on a pod without a gate: only tolerations, which usher does not use", async () => {
     const path = await pod("plain", {});
     expect(await believed(path, "Pod")).toBe("none");
     expect(await accepted(path, ["spec"])).toEqual(["tolerations"]);
   });
 
-  test("a Job, suspended, running, and suspended again", async () => {
+  test("on a Job, suspended, running, and suspended again", async () => {
     const path = await job("work", true);
     const before = await believed(path, "Job");
     expect(before).not.toBe("none");
     expect(await accepted(path, AT_JOB)).toEqual(before);
 
     await cluster().call("PATCH", path, { spec: { suspend: false } });
-    await eventually("the Job has started", async () => {
+    await eventually("the Job to start", async () => {
       const { body } = await cluster().request("GET", path);
       return (body as { status?: { startTime?: string } }).status?.startTime !== undefined;
     });
@@ -154,7 +155,7 @@ describeCluster("what an existing object takes", (cluster) => {
     expect(await accepted(path, AT_JOB)).toEqual([]);
 
     await cluster().call("PATCH", path, { spec: { suspend: true } });
-    const again = await eventually("the Job has stopped", async () => {
+    const again = await eventually("the Job to stop", async () => {
       const now = await believed(path, "Job");
       return now === "none" ? undefined : now;
     });

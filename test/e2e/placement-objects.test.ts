@@ -1,4 +1,4 @@
-// Objects that need care, on a real API server: usher sends nothing that would be refused, and stops nobody's work.
+// Objects that need care, on a real API server: usher sends nothing that would be refused, and blocks no other client.
 import { beforeAll, expect, test } from "vitest";
 import { at, type JsonObject } from "../../src/core/json.ts";
 import { eventually } from "../cluster/access/wait.ts";
@@ -21,7 +21,7 @@ const ROLLOUT = {
   template: "spec.template",
 };
 
-/** A kind that keeps whatever is written into it. */
+/** A kind that preserves unknown fields. */
 const ROLLOUT_KIND: JsonObject = {
   apiVersion: "apiextensions.k8s.io/v1",
   kind: "CustomResourceDefinition",
@@ -51,7 +51,7 @@ describeOwnCluster("placing objects that need care", {}, (cluster) => {
     await cluster().apply(...CLASSES, ROLLOUT_KIND);
   });
 
-  test("an administrator installs usher, with a kind of his own that holds pods", async () => {
+  test("an administrator installs usher, with a custom kind that holds pods", async () => {
     await stage.install(...configured({ workloads: [ROLLOUT] }));
     await stage.policies(POLICIES);
   });
@@ -62,7 +62,7 @@ describeOwnCluster("placing objects that need care", {}, (cluster) => {
   names(stage);
   shapes(stage, cluster);
 
-  test("a DaemonSet is placed by its template, is ready on its nodes, and makes no pod twice", async () => {
+  test("a DaemonSet is placed by its template, is ready on its nodes, and creates no pod twice", async () => {
     const made = () =>
       stage.audited("create", "pods").filter((user) => user.endsWith(":daemon-set-controller"));
     const ready = (count: number) =>
@@ -100,7 +100,7 @@ describeOwnCluster("placing objects that need care", {}, (cluster) => {
     expect(podSpecOf(made)["nodeSelector"]).toEqual(placed ? { pool: "etcd" } : undefined);
   });
 
-  test("a ReplicaSet that anything controls is left alone, one that nothing controls is placed", async () => {
+  test("a controlled ReplicaSet is left alone, and one without a controller is placed", async () => {
     const owner = { apiVersion: "example.com/v1", kind: "Anything", name: "x" };
     const made = [set("ReplicaSet", "owned", "pool", owner), set("ReplicaSet", "free", "pool")].map(
       async (object) => podSpecOf(await stage.call("POST", "replicasets?dryRun=All", object))["nodeSelector"],

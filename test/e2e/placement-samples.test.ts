@@ -1,4 +1,5 @@
-// Kupid's samples, one at a time, on a real control plane: what each should do, done by the real scheduler and controllers.
+// Kupid's samples, one at a time, on a real control plane: each has its intended effect, with the real scheduler and
+// controllers.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, onTestFinished, test } from "vitest";
@@ -71,14 +72,14 @@ describeOwnCluster("kupid's samples", {}, (cluster) => {
     await cluster().call("PATCH", "/api/v1/namespaces/shoot-one", {
       metadata: { labels: { "gardener.cloud/role": "shoot" } },
     });
-    // The CronJob controller looks once a minute: by the end of the samples it has.
+    // The CronJob controller runs once a minute: by the end of the samples it has.
     await stage.policies({
       nightly: { podSelector: { matchLabels: { app: "nightly" } }, nodeSelector: { [POOL]: "etcd" } },
     });
     await stage.call("POST", "cronjobs", NIGHTLY);
   });
 
-  test("every sample is here", () => {
+  test("every sample has a case", () => {
     expect(readdirSync(SAMPLES).sort()).toEqual(
       Object.keys(CASES)
         .map((name) => `${name}.yaml`)
@@ -121,7 +122,7 @@ describeOwnCluster("kupid's samples", {}, (cluster) => {
     await expectPlaces(stage, sample);
   });
 
-  test(`${PODS} generated pods: the same from files as from the webhook`, async () => {
+  test(`${PODS} generated pods: files and webhook give the same result`, async () => {
     await cluster().apply(...CLASSES);
     await stage.policies(POLICIES);
     const pods = generatedPods(PODS);
@@ -161,15 +162,15 @@ describeOwnCluster("kupid's samples", {}, (cluster) => {
         if ((result?.warnings.length ?? 0) > 0) outcomes.warned += 1;
       }
     };
-    // Some at a time: one by one most of the time would be waiting.
+    // In batches: sequentially, most of the time would be waiting.
     await Promise.all(Array.from({ length: 8 }, compare));
-    // A comparison of pods to which nothing happens would say nothing.
+    // A comparison of unchanged pods would show nothing.
     expect(outcomes.patched).toBeGreaterThan(PODS / 2);
     expect(outcomes.refused).toBeGreaterThan(PODS / 50);
     expect(outcomes.warned).toBeGreaterThan(PODS / 10);
   });
 
-  test("the real CronJob's Job and its pod are where the policy says", async () => {
+  test("the real CronJob's Job and its pod are where the policy places them", async () => {
     const pod = await eventually(
       "a pod of the CronJob",
       async () => (await stage.items("pods?labelSelector=app%3Dnightly"))[0],
@@ -213,7 +214,7 @@ function nodeText(name: string): string {
   return `${JSON.stringify({ apiVersion: "v1", kind: "Node", metadata: { name, labels }, spec: { taints } })}\n`;
 }
 
-/** Of a workload that wrote nothing itself: what the policy says is there, all of it, and the policy is named. */
+/** For a workload that sets nothing itself: all fields of the policy are set, and the policy is named. */
 function expectCriteria(file: string, object: Json): void {
   const policy = parse(readFileSync(file, "utf8")) as JsonObject;
   const {

@@ -1,4 +1,5 @@
-// What people and GitOps tools do to workloads that usher has placed: nothing rolls out by surprise, and nothing is lost.
+// Changes that users and GitOps tools make to workloads that usher has placed: nothing rolls out unexpectedly, and
+// nothing is lost.
 import { beforeAll, describe, expect, test } from "vitest";
 import { at, type Json, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
 import { eventually } from "../cluster/access/wait.ts";
@@ -19,7 +20,7 @@ interface State {
 describeOwnCluster("updates of placed workloads", {}, (cluster) => {
   const stage = new PlacementStage(cluster, "apps");
 
-  /** A Deployment once its controller has dealt with all that was asked of it. */
+  /** A Deployment once its controller has observed every change. */
   const stateOf = (name: string): Promise<State> =>
     eventually(`${name} stable`, async () => {
       const found = await stage.get(`deployments/${name}`);
@@ -29,7 +30,7 @@ describeOwnCluster("updates of placed workloads", {}, (cluster) => {
       return { generation, template: at(found, "spec", "template") ?? null, sets };
     });
 
-  /** Does it, and says what the Deployment was before and after. */
+  /** Runs it, and returns the Deployment before and after. */
   const doing = async (
     name: string,
     args: readonly string[],
@@ -52,7 +53,7 @@ describeOwnCluster("updates of placed workloads", {}, (cluster) => {
   });
 
   describe.for([
-    ["a manifest that says nothing of nodes", "silent", {}],
+    ["a manifest without node constraints", "silent", {}],
     ["a manifest that sets the same fields itself", "outspoken", OWN],
   ] as const)("%s", ([, name, own]) => {
     const manifest = deployment(name, "web", own);
@@ -70,7 +71,7 @@ describeOwnCluster("updates of placed workloads", {}, (cluster) => {
         ...["affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"],
         "nodeSelectorTerms",
       );
-      // The user's requirements first, the policy's after them, in the one term that there is.
+      // The user's requirements first, then the policy's, in the only term.
       expect(listAt(term, "matchExpressions").map((one) => at(one, "key"))).toEqual(
         own === OWN ? ["disk", "pool"] : ["pool"],
       );
@@ -80,11 +81,12 @@ describeOwnCluster("updates of placed workloads", {}, (cluster) => {
     test.for([
       ["apply", APPLY, 0],
       ["apply again", APPLY, 0],
-      // It takes out the annotation of `apply`, and the generation of a Deployment counts annotations too; `apply` writes it again.
+      // It removes the annotation of `apply`, and the generation of a Deployment counts annotations too; `apply` writes
+      // it again.
       ["replace", ["replace", "-f", "-"], 1],
       ["apply after replace", APPLY, 1],
       ["diff", ["diff", "-f", "-"], 0],
-      // The first one writes the annotation of `apply` in its own way.
+      // The first one writes the annotation of `apply` in its own form.
       ["server-side apply", [...SERVER_SIDE, "--force-conflicts"], 1],
       ["server-side apply again", SERVER_SIDE, 0],
     ] as const)("%s changes nothing", async ([, args, generations]) => {
@@ -92,7 +94,7 @@ describeOwnCluster("updates of placed workloads", {}, (cluster) => {
       expect(after).toEqual({ ...before, generation: before.generation + generations });
     });
 
-    test("annotate, scale: no new ReplicaSet, the same template", async () => {
+    test("annotate and scale keep the template, without a new ReplicaSet", async () => {
       for (const args of [
         ["annotate", `deployment/${name}`, "touched=yes"],
         ["scale", `deployment/${name}`, "--replicas=2"],
@@ -102,7 +104,7 @@ describeOwnCluster("updates of placed workloads", {}, (cluster) => {
       }
     });
 
-    test("set image rolls out once, with the injection in it", async () => {
+    test("set image rolls out once, with the injection", async () => {
       const { before, after } = await doing(name, ["set", "image", `deployment/${name}`, "c=app:2"]);
       expect(after.sets).toHaveLength(before.sets.length + 1);
       expect(JSON.stringify(after.template)).toBe(
@@ -111,7 +113,7 @@ describeOwnCluster("updates of placed workloads", {}, (cluster) => {
     });
   });
 
-  test("what a patch takes out of the injection is put back, and the API server says so", async () => {
+  test("a patch that removes a part of the injection is reverted, with a warning of the API server", async () => {
     const nothing = { nodeSelector: null, tolerations: null, affinity: null };
     const merge = JSON.stringify({ spec: { template: { spec: nothing } } });
     const remove = ["nodeSelector", "tolerations", "affinity"].map((field) => ({
@@ -146,7 +148,7 @@ describeOwnCluster("updates of placed workloads", {}, (cluster) => {
     expect(after).toEqual(before);
   });
 
-  test("a new policy: no identical apply and no annotation rolls anything out", async () => {
+  test("a new policy: neither an identical apply nor an annotation causes a rollout", async () => {
     const late = ["client-late", "server-late"].map((name) => deployment(name, "late", OWN));
     const sets = ["StatefulSet", "DaemonSet"].map((kind) =>
       workload(kind, `late-${kind.toLowerCase()}`, "late"),
@@ -176,19 +178,19 @@ describeOwnCluster("updates of placed workloads", {}, (cluster) => {
       expect(at(found, "metadata", "generation")).toBe(1);
       expect(podSpecOf(found)["nodeSelector"]).toBeUndefined();
     }
-    // The controllers have had their turn once they have dealt with a workload that came after.
+    // The controllers have run once they have handled a later workload.
     await stage.kubectl(APPLY, deployment("after-late", "none"));
     await eventually("the controllers' turn", async () => {
       return at(await stage.get("deployments/after-late"), "status", "availableReplicas") === 1;
     });
     expect(await podsOfSets()).toEqual(made);
-    // An image of their own choice rolls out, and brings nothing new with it.
+    // A user's new image rolls out, without new injections.
     const image = await doing("server-late", ["set", "image", "deployment/server-late", "c=app:2"]);
     expect(podSpecOf(await stage.get("deployments/server-late"))["nodeSelector"]).toEqual({ disk: "ssd" });
     expect(image.after.sets).toHaveLength(2);
   });
 
-  test("a changed policy makes no extra ReplicaSet", async () => {
+  test("a changed policy creates no extra ReplicaSet", async () => {
     await stage.policies({ home: { ...HOME, nodeSelector: { pool: "etcd", disk: "ssd" } } });
     for (const args of [
       ["annotate", "--overwrite", "deployment/silent", "touched=again"],
@@ -200,7 +202,7 @@ describeOwnCluster("updates of placed workloads", {}, (cluster) => {
     await stage.policies({ home: HOME });
   });
 
-  test("rollout undo brings back all but the injection, with a warning", async () => {
+  test("rollout undo restores everything except the injection, with a warning", async () => {
     const inject = { ...HOME, podSelector: { matchLabels: { app: "undo" } }, onUpdate: "Inject" };
     await stage.kubectl(APPLY, deployment("undo", "undo"));
     await stage.kubectl(APPLY, workload("StatefulSet", "undo-set", "undo"));
@@ -221,7 +223,7 @@ describeOwnCluster("updates of placed workloads", {}, (cluster) => {
     const { containers, nodeSelector } = podSpecOf(await stage.get("statefulsets/undo-set"));
     expect(containers).toMatchObject([{ image: "app:1" }]);
     expect(nodeSelector).toEqual({ pool: "etcd" });
-    // What the annotation says is true, although the controller copied an older one back.
+    // The annotation is correct, although the controller copied an older one back.
     const [origin] = originsOf(await stage.get("deployments/undo"));
     expect(origin).toMatchObject({
       policy: "ClusterPodSchedulingPolicy/inject",
@@ -230,7 +232,7 @@ describeOwnCluster("updates of placed workloads", {}, (cluster) => {
     expect(undone.after.sets).toContain(first);
   });
 
-  test("reapply applies current policies, removes what is no longer in them, and is requested only once", async () => {
+  test("reapply applies current policies, removes stale injections, and is needed only once", async () => {
     await stage.policies({
       inject: {
         podSelector: { matchLabels: { app: "undo" } },
@@ -271,7 +273,7 @@ describeOwnCluster("updates of placed workloads", {}, (cluster) => {
       return at(await stage.get("deployments/unchanged"), "status", "availableReplicas") === 1;
     });
     expect(await versions()).toEqual(before);
-    // Each was made by its controller, and for a reason that a test above gave.
+    // Each was created by its controller, for a reason that a test above gave.
     const made = stage.audited("create", "replicasets");
     expect(new Set(made)).toEqual(new Set(["system:serviceaccount:kube-system:deployment-controller"]));
     expect(made).toHaveLength((await stage.items("replicasets")).length);

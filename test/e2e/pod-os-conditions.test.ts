@@ -1,4 +1,4 @@
-// The API server compiles the conditions of hooks that only some settings register.
+// The API server compiles the matchConditions of hooks that only some settings register.
 import { expect, onTestFinished, test } from "vitest";
 import type { JsonObject } from "../../src/core/json.ts";
 import { webhookConfigurations } from "../../src/core/registration/webhooks.ts";
@@ -28,7 +28,7 @@ describeCluster("conditions of pod-os", (cluster) => {
     }
   });
 
-  test("by default usher is asked about templates that mention an OS, and about no others", async () => {
+  test("by default usher is called for templates that mention an OS, and for no others", async () => {
     const { hooks, installation } = podOSWith([], {});
     const mine = hooks
       .filter(({ name }) => name === "pod-os")
@@ -61,11 +61,11 @@ describeCluster("conditions of pod-os", (cluster) => {
       return status === 201;
     };
     const OS = { nodeSelector: { "kubernetes.io/os": "windows" } };
-    await eventually("the hook is in force", async () => !(await created("Deployment", OS)));
+    await eventually("the hook to be in force", async () => !(await created("Deployment", OS)));
     expect(await created("Deployment", {})).toBe(true);
     expect(await created("Deployment", { nodeSelector: { pool: "a" } })).toBe(true);
     expect(await created("StatefulSet", { os: { name: "linux" } })).toBe(false);
-    // Its template is elsewhere, so that it is always asked about.
+    // Its template is at another path, so usher is always called for it.
     expect(await created("CronJob", {})).toBe(false);
   });
 });

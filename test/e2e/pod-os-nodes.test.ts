@@ -1,4 +1,5 @@
-// The OS of pods and of nodes, end to end: what is written, hardened, refused and repaired, and that nothing loops or is evicted.
+// The OS of pods and of nodes, end to end: fields that are written, hardened, refused and repaired, without loops or
+// evictions.
 import { setTimeout as pause } from "node:timers/promises";
 import { beforeAll, describe, expect, test } from "vitest";
 import { at, type Json, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
@@ -7,7 +8,7 @@ import { eventually } from "../cluster/access/wait.ts";
 import { createNamespace, describeOwnCluster, LONG } from "../cluster/describe.ts";
 import { configured, install } from "./fixtures/install.ts";
 
-/** No webhook of usher covers it, so that bindings there are what they are without usher. */
+/** No webhook of usher covers it, so bindings there work as without usher. */
 const FREE = "free-of-usher";
 const HARD = "hard";
 const WINDOWS = { os: { name: "windows" } };
@@ -34,7 +35,7 @@ describeOwnCluster("pods and nodes of an OS", {}, (cluster) => {
   const reasons = async (namespace: string) =>
     (await events(namespace)).map((one) => stringAt(one, "reason") ?? "");
 
-  /** As its kubelet would report itself. */
+  /** As its kubelet would report it. */
   const reports = (name: string, operatingSystem: string, kubeletVersion = "v1.37.1") =>
     call("PATCH", `/api/v1/nodes/${name}/status`, {
       status: { nodeInfo: { operatingSystem, kubeletVersion } },
@@ -89,7 +90,7 @@ describeOwnCluster("pods and nodes of an OS", {}, (cluster) => {
       .map((one) => stringAt(one, "metadata", "uid") ?? "")
       .sort();
 
-  test("a window of time begins: a windows DaemonSet, and a windows pod that could only run where others are evicted", async () => {
+  test("starts the observed period: a windows DaemonSet, and a windows pod that could run only if others were evicted", async () => {
     await call("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", {
       apiVersion: "scheduling.k8s.io/v1",
       kind: "PriorityClass",
@@ -137,7 +138,7 @@ describeOwnCluster("pods and nodes of an OS", {}, (cluster) => {
         binding(name, node, namespace),
       );
 
-    test("a windows pod is bound to no Linux node, on either URL, nor created there", async () => {
+    test("a windows pod is neither bound to a Linux node, on either URL, nor created there", async () => {
       await waiting("w", WINDOWS);
       for (const url of ["pods", "bindings"] as const) {
         const { status, body } = await bound("w", "base-0", url);
@@ -152,7 +153,7 @@ describeOwnCluster("pods and nodes of an OS", {}, (cluster) => {
       expect((await bound("w", "win-0", "pods")).status).toBe(201);
     });
 
-    test("a pod without an OS is bound anywhere, and an unknown node passes with an event", async () => {
+    test("a pod without an OS can be bound to any node, and an unknown node passes with an event", async () => {
       await Promise.all([waiting("any", {}), waiting("lost", WINDOWS)]);
       expect((await bound("any", "win-0", "bindings")).status).toBe(201);
       expect((await bound("lost", "no-such-node", "pods")).status).toBe(201);
@@ -172,7 +173,7 @@ describeOwnCluster("pods and nodes of an OS", {}, (cluster) => {
     });
 
     const pace = async () => {
-      // Enough to exceed what the scheduler may send at once; it runs with its defaults, as in most clusters.
+      // Enough to exceed the scheduler's client-side rate limit; it runs with its defaults, as in most clusters.
       const [rounds, each] = [3, 120];
       const account = `/api/v1/namespaces/${FREE}/serviceaccounts/default`;
       await eventually("the account", async () => (await cluster().request("GET", account)).status === 200);
@@ -183,7 +184,7 @@ describeOwnCluster("pods and nodes of an OS", {}, (cluster) => {
           const waits = { ...LINUX_OS, nodeSelector: { [OS_LABEL]: "linux", bench } };
           const names = Array.from({ length: each }, (_, i) => `bench-${round}-${i}`);
           await Promise.all(names.map((name) => create(pod(name, waits, namespace))));
-          // By then the scheduler has given up on each once, and its backoff is over.
+          // By then each pod has been unschedulable once, and its backoff is over.
           await pause(1_500);
           await call("PATCH", "/api/v1/nodes/base-1", { metadata: { labels: { bench } } });
           const begin = performance.now();
@@ -202,10 +203,10 @@ describeOwnCluster("pods and nodes of an OS", {}, (cluster) => {
         `pods bound per second: ${withHook.toFixed(0)} with the hook, ${without.toFixed(0)} without (${(withHook / without).toFixed(2)})`,
       );
     };
-    if (LONG) test("pods bound per second, with the hook and without", pace, 120_000);
+    if (LONG) test("the bind hook does not slow the scheduler", pace, 120_000);
   });
 
-  test("hardened pods of each OS pass the API server and restricted; of an unknown OS nothing is guessed", async () => {
+  test("hardened pods of each OS pass the API server and restricted; nothing is guessed for an unknown OS", async () => {
     const account = `/api/v1/namespaces/${HARD}/serviceaccounts/default`;
     await eventually(
       "the service account",
@@ -225,7 +226,7 @@ describeOwnCluster("pods and nodes of an OS", {}, (cluster) => {
     expect(stringAt(body, "message")).toContain('violates PodSecurity "restricted:latest"');
   });
 
-  test("a drifted OS label is repaired from what the kubelet reports within 10 s, and reported; so are old kubelets", async () => {
+  test("a drifted OS label is repaired from the kubelet's report within 10 s, and reported; so are old kubelets", async () => {
     const node = "/api/v1/nodes/drift-0";
     await call("PATCH", node, { metadata: { labels: { [OS_LABEL]: "windows" } } });
     await eventually(
@@ -239,7 +240,7 @@ describeOwnCluster("pods and nodes of an OS", {}, (cluster) => {
     });
   });
 
-  test("a scan of the live cluster finds what has no owner and what has", async () => {
+  test("a scan of the live cluster finds workloads with and without an owner", async () => {
     const kubeconfig = await cluster().kubeconfig();
     const { code, out, err } = await program([
       ...["pod-security", "scan", "--cluster", "--kubeconfig", kubeconfig, "-n", loop],
@@ -261,7 +262,7 @@ describeOwnCluster("pods and nodes of an OS", {}, (cluster) => {
     ]);
   });
 
-  test("a scan with few rights names what it could not read", async () => {
+  test("a scan with few permissions names the resources that it could not read", async () => {
     const api = "/apis/rbac.authorization.k8s.io/v1";
     const rules = [{ apiGroups: ["apps"], resources: ["daemonsets"], verbs: ["list"] }];
     const metadata = { name: "scanner", namespace: loop };
@@ -282,7 +283,7 @@ describeOwnCluster("pods and nodes of an OS", {}, (cluster) => {
   });
 
   test(
-    "the window of time ends: nothing looped, and nothing was evicted",
+    "the observed period ends without loops or evictions",
     async () => {
       await pause(Math.max(0, WINDOW_MS - (performance.now() - started)));
       expect(await uidsOf("filler")).toEqual(fillers);

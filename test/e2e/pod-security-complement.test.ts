@@ -1,4 +1,4 @@
-// Beside the API server's own plugin PodSecurity: usher adds what that does not judge, and says nothing twice.
+// Beside the API server's own plugin PodSecurity: usher adds what the plugin does not evaluate, and repeats nothing.
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type JsonObject, stringAt } from "../../src/core/json.ts";
 import { eventually } from "../cluster/access/wait.ts";
@@ -69,7 +69,7 @@ describeOwnCluster("an API server with the plugin PodSecurity", OPTIONS, (cluste
   });
   afterAll(() => usher?.stop());
 
-  test("configured kinds are warned about, in the plugin's words and about their OS", async () => {
+  test("configured kinds are warned about, with the plugin's text and about their OS", async () => {
     const made = await roll(HOST);
     expect([made.status, timesIn(warningsOf(made), `would violate ${DETAIL}`)]).toEqual([201, 1]);
     const windows = await roll({ ...HOST, os: { name: "windows" } });
@@ -78,7 +78,7 @@ describeOwnCluster("an API server with the plugin PodSecurity", OPTIONS, (cluste
     );
   });
 
-  test("what the plugin says of pods and built-in kinds is said once", async () => {
+  test("the plugin's messages for pods and built-in kinds are not repeated", async () => {
     const refused = await cluster().request("POST", PODS, { metadata: { name: "p" }, spec: HOST });
     expect(stringAt(refused.body, "message")).toBe(`pods "p" is forbidden: violates ${DETAIL}`);
     const made = await deploy();

@@ -48,7 +48,7 @@ describeOwnCluster("an API server without the plugin PodSecurity", OPTIONS, (clu
     },
   });
   const answer = ({ status, body }: Reply) => `${status} ${stringAt(body, "message") ?? ""}`;
-  /** By an annotation of the audit log that ends in these words. */
+  /** By the suffix of an annotation in the audit log. */
   const audited = (name: string, word: string): string[] =>
     cluster()
       .auditLog()
@@ -74,7 +74,7 @@ describeOwnCluster("an API server without the plugin PodSecurity", OPTIONS, (clu
     });
     afterAll(() => usher?.stop());
 
-    test("enforce refuses pods in upstream's words, and counts", async () => {
+    test("enforce refuses pods with upstream's text, and counts", async () => {
       const restricted = await namespace({ enforce: "restricted" });
       expect(answer(await create(baseline, HOST))).toBe(
         `403 admission webhook "pod-security.usher.dev" denied the request: pods "p" is forbidden: violates ${HOST_DETAIL}`,
@@ -95,7 +95,7 @@ describeOwnCluster("an API server without the plugin PodSecurity", OPTIONS, (clu
       );
     });
 
-    test("warn and audit inform; exempt requests do not even that", async () => {
+    test("warn and audit only inform; exempt requests get neither", async () => {
       const name = await namespace({ warn: "baseline", audit: "baseline" });
       const warned = await create(name, HOST);
       expect([warned.status, warningsOf(warned)]).toEqual([
@@ -115,7 +115,7 @@ describeOwnCluster("an API server without the plugin PodSecurity", OPTIONS, (clu
       expect(audited(baseline, "exempt")).toContain("user");
     });
 
-    test("of stored pods only significant updates are judged, and ephemeral containers", async () => {
+    test("for stored pods only significant updates and ephemeral containers are evaluated", async () => {
       const name = await namespace();
       await cluster().call("POST", pods(name), { metadata: { name: "old" }, spec: HOST });
       const preview = await relabel(name, { enforce: "baseline" });
@@ -134,7 +134,7 @@ describeOwnCluster("an API server without the plugin PodSecurity", OPTIONS, (clu
       expect(answer(await patch(added, "/ephemeralcontainers"))).toContain(`violates ${HOST_DETAIL}`);
     });
 
-    test("labels of namespaces are checked, those of the control plane's hold", async () => {
+    test("labels of namespaces are validated, and those of the control plane's namespaces apply", async () => {
       const bad = await cluster().request("POST", "/api/v1/namespaces", {
         metadata: { name: "bad", labels: labels({ enforce: "foo" }) },
       });
@@ -152,7 +152,7 @@ describeOwnCluster("an API server without the plugin PodSecurity", OPTIONS, (clu
       expect((await relabel("kube-public", { enforce: "nothing" })).status).toBe(422);
     });
 
-    test("a pod that mentions an OS is looked at, and counted", async () => {
+    test("a pod that mentions an OS is evaluated and counted", async () => {
       const name = await namespace();
       const made = await create(name, { ...PLAIN, os: { name: "windows" } }, "win", "");
       expect([made.status, warningsOf(made)]).toEqual([201, expect.stringContaining("USHER-O03")]);
@@ -199,7 +199,7 @@ describeOwnCluster("an API server without the plugin PodSecurity", OPTIONS, (clu
     });
   });
 
-  test("with usher away, what it would judge is refused, and nothing else waits for it", async () => {
+  test("with usher down, requests that it would evaluate are refused, and no other request is delayed", async () => {
     const name = await namespace();
     const finalizers = ["example.com/hold"];
     await cluster().call("POST", pods(name), { metadata: { name: "old", finalizers }, spec: PLAIN });
@@ -234,7 +234,7 @@ describeOwnCluster("an API server without the plugin PodSecurity", OPTIONS, (clu
     }
   });
 
-  test("templates: Deny refuses what changes a template, and nothing else of a stored one", async () => {
+  test("templates: Deny refuses changes of a template, and no other update of a stored object", async () => {
     const name = await namespace({ enforce: "baseline" });
     const path = `${deployments(name)}/d`;
     const finalizers = ["example.com/hold"];
@@ -262,7 +262,7 @@ describeOwnCluster("an API server without the plugin PodSecurity", OPTIONS, (clu
     }
   });
 
-  test("the gate off, on, off and on: what is stored keeps its OS, and nothing rolls out", async () => {
+  test("gate off, on, off and on: stored objects keep their OS, and nothing rolls out", async () => {
     const name = await namespace();
     await cluster().call("POST", pods(name), { metadata: { name: "stored" }, spec: WINDOWS });
     await cluster().call("POST", deployments(name), deployment(WINDOWS, 1));
@@ -278,7 +278,10 @@ describeOwnCluster("an API server without the plugin PodSecurity", OPTIONS, (clu
     ];
     for (const turn of [0, 1]) {
       const usher = await podOSUsher(cluster(), {}, false);
-      await eventually("the gate off", async () => osOf((await create(name, WINDOWS)).body) === undefined);
+      await eventually(
+        "the gate to be off",
+        async () => osOf((await create(name, WINDOWS)).body) === undefined,
+      );
       const made = await cluster().call(
         "POST",
         deployments(name),
@@ -294,7 +297,10 @@ describeOwnCluster("an API server without the plugin PodSecurity", OPTIONS, (clu
         await eventually("the rollout", async () => (await sets()).filter(isMine).length === 2);
       }
       await usher.stop();
-      await eventually("the gate on", async () => osOf((await create(name, WINDOWS)).body) === "windows");
+      await eventually(
+        "the gate to be on",
+        async () => osOf((await create(name, WINDOWS)).body) === "windows",
+      );
       await cluster().call("PATCH", `${deployments(name)}/d`, { metadata: { labels: { on: String(turn) } } });
       expect(await stored()).toEqual(["windows", "windows"]);
     }
@@ -302,7 +308,7 @@ describeOwnCluster("an API server without the plugin PodSecurity", OPTIONS, (clu
     expect((await sets()).filter(isMine)).toHaveLength(2);
   });
 
-  test("webhooks and policies of one's own select by spec.os", async () => {
+  test("custom webhooks and policies can select by spec.os", async () => {
     const name = await namespace();
     const api = "admissionregistration.k8s.io/v1";
     const namespaceSelector = { matchLabels: { "kubernetes.io/metadata.name": name } };

@@ -1,4 +1,4 @@
-// The API server and usher judge the same pods: Pod Security at every version, OS validation of pods and templates.
+// The API server and usher evaluate the same pods: Pod Security at every version, OS validation of pods and templates.
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../src/core/json.ts";
 import { CHECKS, NEWEST_MINOR } from "../../src/modules/pod-os/security/checks.ts";
@@ -12,7 +12,7 @@ import { describeOSValidation } from "./pod-security/os-validation.ts";
 import { MIXED, podsAt } from "./pod-security/pods.ts";
 
 const WITHOUT: ClusterOptions["without"] = ["kube-controller-manager", "kube-scheduler", "kwok"];
-/** No controller makes service accounts here. */
+/** No controller creates service accounts here. */
 const NO_ACCOUNTS = "--disable-admission-plugins=ServiceAccount";
 
 const ONE_CONTAINER = { containers: [{ name: "c", image: "i" }] };
@@ -53,7 +53,7 @@ describeOwnCluster("an API server of the newest known version", AS_BUILT, (clust
     }
   });
 
-  test("every field of a pod spec is classified by OS, and no field that is not there", async () => {
+  test("every field of a pod spec is classified by OS, and no other field", async () => {
     const fields = podFields((await cluster().call("GET", "/openapi/v3/api/v1")) as JsonObject);
     expect(fields.filter(({ fieldClass }) => fieldClass === undefined)).toEqual([]);
     expect(fields.map(({ path }) => path).toSorted()).toEqual([...CLASSES.keys()].toSorted());

@@ -1,5 +1,5 @@
-// Policies as a real API server takes them: by the CRD alone while usher is away, and with the webhook. The fields of Kubernetes' own
-// kinds as it takes them, and as `review --strict` does.
+// Policies as a real API server accepts them: with the CRD alone while usher is down, and with the webhook. Also the
+// fields of Kubernetes' own kinds, compared with `review --strict`.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -28,7 +28,7 @@ const NAMESPACED = `${GROUP}/namespaces/default/podschedulingpolicies`;
 const SAMPLES = join(import.meta.dirname, "..", "fixtures", "kupid");
 
 describeOwnCluster(
-  "policies, as the API server takes them",
+  "policies on a real API server",
   { without: ["kube-scheduler", "kwok", "kube-controller-manager"] },
   (cluster) => {
     let server: AdmissionServer | undefined;
@@ -39,7 +39,7 @@ describeOwnCluster(
         installation: DEFAULT_INSTALLATION,
         gates: new Gates([]),
       });
-      // With a rule that may cost too much, or a schema that is not structural, the API server refuses the CRD here.
+      // If a rule may cost too much, or a schema is not structural, the API server refuses the CRD here.
       await cluster().apply(...kinds);
       await eventually("the kinds", async () => {
         const replies = await Promise.all(
@@ -60,11 +60,11 @@ describeOwnCluster(
     const fieldsOf = (body: unknown) =>
       listAt(isObject(body) ? body : {}, "details", "causes").map((cause) => stringAt(cause, "field") ?? "");
 
-    describe("fields of Kubernetes' own kinds, as review --strict knows them", () => {
+    describe("fields of Kubernetes' own kinds, compared with review --strict", () => {
       const fields = (path: string, object: JsonObject) =>
         cluster().request("POST", `${path}?dryRun=All&fieldValidation=Strict`, object);
 
-      // Without it no pod comes in, and no controller makes it here.
+      // Without it no pod is admitted, and no controller creates it here.
       beforeAll(() => cluster().request("POST", SERVICE_ACCOUNTS, { metadata: { name: "default" } }));
 
       test.each(BAD_FIELDS)("%s is refused", async (_what, path, object) => {
@@ -72,7 +72,7 @@ describeOwnCluster(
         expect(`${status} ${stringAt(body, "message") ?? ""}`).toMatch(/^400 /);
       });
 
-      test.each(GOOD_FIELDS)("%s comes in", async (_what, path, object) => {
+      test.each(GOOD_FIELDS)("%s is accepted", async (_what, path, object) => {
         const { status, body } = await fields(path, object);
         expect(`${status} ${stringAt(body, "message") ?? ""}`).toMatch(/^201 /);
       });
@@ -102,8 +102,8 @@ describeOwnCluster(
       });
     });
 
-    describe("by the CRD alone", () => {
-      test.each(BAD_SPECS)("%s", async (_what, spec, field, by) => {
+    describe("with the CRD alone", () => {
+      test.each(BAD_SPECS)("%s is refused", async (_what, spec, field, by) => {
         const { status, body } = await create(clusterPolicy("bad", spec));
         expect(`${status} ${stringAt(body, "message") ?? ""}`).toMatch(by === "crd" ? /^4(22|00) / : /^201 /);
         // The API server names the field, or for the keys of a map the map's owner.
@@ -114,12 +114,12 @@ describeOwnCluster(
         expect(own.status).toBe(status);
       });
 
-      test.each(GOOD_SPECS)("%s comes in", async (_what, spec) => {
+      test.each(GOOD_SPECS)("%s is accepted", async (_what, spec) => {
         const { status, body } = await create(clusterPolicy("good", spec));
         expect(`${status} ${stringAt(body, "message") ?? ""}`).toMatch(/^201 /);
       });
 
-      test("a policy that became bad still loses its finalizer", async () => {
+      test("a policy that became invalid can still lose its finalizer", async () => {
         const path = `${CLUSTER_WIDE}/old`;
         const crd =
           "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/clusterpodschedulingpolicies.kupid.gardener.cloud";
@@ -132,14 +132,14 @@ describeOwnCluster(
           tolerations: [{ key: "a b", operator: "Exists" }],
         });
         const metadata = { name: "old", finalizers: ["example.com/hold"] };
-        await eventually("the bad one stored", async () => {
+        await eventually("the invalid policy stored", async () => {
           const { status } = await cluster().request("POST", CLUSTER_WIDE, { ...bad, metadata });
           return status === 201 || status === 409;
         });
         const value =
           at(wanted, "spec", "versions", 0, "schema", "openAPIV3Schema", "properties", "spec") ?? null;
         await cluster().call("PATCH", crd, [{ op: "replace", path: schema, value }]);
-        await eventually("the rules back", async () => {
+        await eventually("the rules restored", async () => {
           const again = await create(
             clusterPolicy("new", { tolerations: [{ key: "a b", operator: "Exists" }] }),
           );
@@ -178,19 +178,22 @@ describeOwnCluster(
         });
       });
 
-      test.each(BAD_SPECS.filter(([, , , by]) => by === "webhook"))("%s", async (_what, spec, field) => {
-        const { status, body } = await create(clusterPolicy("bad", spec));
-        expect(`${status} ${stringAt(body, "message") ?? ""}`).toMatch(/^422 .*USHER-E04/s);
-        expect(fieldsOf(body)).toContain(field);
-      });
+      test.each(BAD_SPECS.filter(([, , , by]) => by === "webhook"))(
+        "%s is refused",
+        async (_what, spec, field) => {
+          const { status, body } = await create(clusterPolicy("bad", spec));
+          expect(`${status} ${stringAt(body, "message") ?? ""}`).toMatch(/^422 .*USHER-E04/s);
+          expect(fieldsOf(body)).toContain(field);
+        },
+      );
 
-      test.each(GOOD_SPECS)("%s comes in, without a word", async (_what, spec) => {
+      test.each(GOOD_SPECS)("%s is accepted, without a warning", async (_what, spec) => {
         const { status, headers } = await create(clusterPolicy("good", spec));
         expect(status).toBe(201);
         expect(headers["warning"]).toBeUndefined();
       });
 
-      test.each(readdirSync(SAMPLES).sort())("kupid's %s comes in", async (file) => {
+      test.each(readdirSync(SAMPLES).sort())("kupid's %s is accepted", async (file) => {
         for (const { value } of readManifests(readFileSync(join(SAMPLES, file), "utf8")).manifests) {
           const object = value as JsonObject;
           const namespaced = object["kind"] === "PodSchedulingPolicy";

@@ -1,5 +1,6 @@
-// The aggregated transport on a real control plane: kube-apiserver asks the operand over its own aggregation layer. A stand-in for OLM
-// installs the operator with exactly the bundle's permissions; ProjectRequest is a CRD, and a stand-in creates the Namespaces.
+// The aggregated transport on a real control plane: kube-apiserver calls the operand over its own aggregation layer. A
+// stand-in for OLM installs the operator with exactly the bundle's permissions; ProjectRequest is a CRD, and a stand-in
+// creates the Namespaces.
 import { expect, test } from "vitest";
 import { bundleOf } from "../../deploy/generate/olm/bundle.ts";
 import { at, type Json, listAt, stringAt } from "../../src/core/json.ts";
@@ -27,7 +28,7 @@ const SPEC = {
   limits: [3, 10].map((max) => ({ groups: [`limit-${max}`], maxProjects: max })),
 };
 
-/** A review that would take a place of somebody's quota. */
+/** A review that would consume another user's quota. */
 function forged(user: string): string {
   const object = {
     apiVersion: "project.openshift.io/v1",
@@ -50,7 +51,7 @@ function forged(user: string): string {
 describeOwnCluster("project limits over the aggregation layer", {}, (cluster) => {
   const stage = new OperatorStage(cluster);
   let condition = "";
-  /** What the operand may do in its namespace, and beyond that in kube-system. */
+  /** The operand's permissions in its namespace, and beyond that in kube-system. */
   const operandRights = async () => {
     const [own, everywhere, system] = await Promise.all(
       [OPERAND.namespace, "default", "kube-system"].map((one) => rightsOf(cluster(), OPERAND, one)),
@@ -60,7 +61,7 @@ describeOwnCluster("project limits over the aggregation layer", {}, (cluster) =>
   const service = async () =>
     at(listAt(await stage.read(PATHS.webhook), "webhooks")[0], "clientConfig", "service", "name");
 
-  test("asked through the API server itself, with its own authority", async () => {
+  test("is called through the API server itself, with its own authentication", async () => {
     await stage.prepare();
     await stage.controlPlane("c1", "c2");
     const image = `registry.example.com/usher@sha256:${"1".repeat(64)}`;
@@ -80,11 +81,11 @@ describeOwnCluster("project limits over the aggregation layer", {}, (cluster) =>
     });
   }, 120_000);
 
-  test("the operand may ask who may review, and reads how the front proxy is known, by name", async () => {
+  test("the operand may review access, and reads the front proxy's configuration, by name", async () => {
     expect(await operandRights()).toEqual([declaredRights(operandRoles(true)), PROXY]);
   });
 
-  test("kubectl and OpenAPI know the resource, namespaces are deleted, and edits come back", async () => {
+  test("kubectl and OpenAPI know the resource, namespaces are deleted, and edits are reverted", async () => {
     const listed = await cluster().kubectl([
       "api-resources",
       `--api-group=${OPERAND.apiGroup}`,
@@ -114,7 +115,7 @@ describeOwnCluster("project limits over the aggregation layer", {}, (cluster) =>
       ...documents.map((path) =>
         eventually(path, async () => at(await stage.read(path), "paths", REVIEWS, "post") !== undefined),
       ),
-      eventually("the namespace is gone", async () => (await stage.read(namespace)) === undefined),
+      eventually("the namespace to be gone", async () => (await stage.read(namespace)) === undefined),
     ]);
   }, 90_000);
 
@@ -168,6 +169,6 @@ describeOwnCluster("project limits over the aggregation layer", {}, (cluster) =>
       [await stage.read(API_SERVICE), await stage.read(READER)].every((one) => one === undefined),
     );
     const direct = JSON.stringify([declaredRights(operandRoles(false)), []]);
-    await eventually("no right to more", async () => JSON.stringify(await operandRights()) === direct);
+    await eventually("no further permission", async () => JSON.stringify(await operandRights()) === direct);
   }, 120_000);
 });

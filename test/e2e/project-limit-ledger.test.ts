@@ -1,4 +1,4 @@
-// What leaks from the ledger of project-limit, with three installed replicas and the real API server.
+// Leaks from the ledger of project-limit, with three installed replicas and the real API server.
 import { afterAll, expect, test } from "vitest";
 import { at, stringAt } from "../../src/core/json.ts";
 import { eventually } from "../cluster/access/wait.ts";
@@ -23,7 +23,7 @@ const PARALLEL = 200;
 /** The wall clocks of the replicas differ by up to two minutes. */
 const IMAGES = { usher: ["node", "--import", "./test/e2e/fixtures/shifted-clock.mjs", "src/cli/main.ts"] };
 
-/** One namespace after the other until a signal: status and message of each reply. */
+/** One namespace after the other until a signal: status and message of each response. */
 async function creations(cluster: Cluster, by: Tenant, signal: AbortSignal): Promise<string[]> {
   const replies: string[] = [];
   while (!signal.aborted && replies.length < 149) {
@@ -46,8 +46,8 @@ describeOwnCluster("the ledger of projects", { images: IMAGES }, (cluster) => {
     peer = await startPeer(cluster());
   });
 
-  test("what leaks or was forged is released 35 s after it was seen, also after a crash of the leader, and the path is replaced", async () => {
-    // A client outside of the API server knows the path, because a call failed once.
+  test("leaked or forged reservations are released 35 s after they were seen, also after a crash of the leader, and the path is replaced", async () => {
+    // A client other than the API server knows the path, because a call failed once.
     const shown = await calledWebhook(cluster());
     const victim = tenant("victim", 3);
     const path = `/${shown.token}/validate/project-limit-namespaces`;
@@ -57,7 +57,7 @@ describeOwnCluster("the ledger of projects", { images: IMAGES }, (cluster) => {
     const kept = await create(cluster(), "Namespace", victim, "victim-0");
     expect(stringAt(kept.body, "message")).toContain("USHER-Q01");
 
-    // Requests of an API server, all the time, until the path has been replaced and is in use.
+    // Continuous requests of an API server until the path has been replaced and is in use.
     const stopped = new AbortController();
     const stream = creations(cluster(), tenant("steady", 150), stopped.signal);
 
@@ -96,7 +96,7 @@ describeOwnCluster("the ledger of projects", { images: IMAGES }, (cluster) => {
     for (const kind of ["Namespace", "ProjectRequest"] as const) {
       const by = kind === "Namespace" ? exists : tenant("exists-too", 1);
       const { status } = await create(cluster(), kind, by, "there");
-      // The stand-in of a ProjectRequest finds out only when it creates.
+      // The stand-in of a ProjectRequest fails only when it creates.
       expect(status).toBe(kind === "Namespace" ? 409 : 201);
     }
     const applied = await Promise.all(
@@ -133,7 +133,7 @@ describeOwnCluster("the ledger of projects", { images: IMAGES }, (cluster) => {
     );
     const loser = raced === "first" ? "second" : "first";
     const leaked = ["denied", "gone", "exists", "exists-too"];
-    // No leader has seen them for 35 s: every place stays occupied.
+    // No leader has seen them for 35 s: every reservation stays.
     for (const user of leaked) expect(await ledgerOf(cluster(), user), user).toHaveLength(1);
     const again = await create(cluster(), "Namespace", denied, "denied-2");
     expect(stringAt(again.body, "message")).toContain("USHER-Q01");
@@ -170,7 +170,7 @@ describeOwnCluster("the ledger of projects", { images: IMAGES }, (cluster) => {
     stopped.abort();
     const replies = await stream;
     console.log(`${replies.length} requests while the path was replaced`);
-    // A call to the replica that crashed fails by itself.
+    // A call to the crashed replica fails by itself.
     const refused = replies.filter((reply) => !/^201|^500 .*failed calling webhook/s.test(reply));
     expect(refused).toEqual([]);
     expect(replies.slice(-5)).toEqual(Array.from({ length: 5 }, () => "201 "));

@@ -1,5 +1,6 @@
-// The operand of ProjectRequestLimit on a real control plane: alone, and beside usher with node-guard in Enable. Its objects are those that
-// the operator keeps, applied by hand. ProjectRequest is a CRD here; a stand-in creates the Namespace of a ProjectRequest.
+// The operand of ProjectRequestLimit on a real control plane: alone, and beside usher with node-guard in Enable. Its
+// objects are those that the operator writes, applied by hand. ProjectRequest is a CRD here; a stand-in creates the
+// Namespace of a ProjectRequest.
 import { setTimeout as pause } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { at, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
@@ -19,11 +20,11 @@ const PARALLEL = 200;
 
 const SPEC: JsonObject = {
   limits: [0, 10].map((max) => ({ groups: [`limit-${max}`], maxProjects: max })),
-  // What is asked is who answers, not how fast on a busy machine.
+  // The tests check which server answers, not how fast it is on a busy machine.
   timeoutSeconds: 30,
 };
 
-/** May create pods anywhere, and is in no list of node-guard's. */
+/** May create pods in any namespace, and is in no list of node-guard. */
 const MALLORY: JsonObject = {
   apiVersion: "rbac.authorization.k8s.io/v1",
   kind: "ClusterRoleBinding",
@@ -34,7 +35,7 @@ const MALLORY: JsonObject = {
 
 describeOwnCluster("the operand of ProjectRequestLimit", {}, (cluster) => {
   const stage = new OperandStage(cluster);
-  /** What a user hears who may have none. */
+  /** The message for a user whose limit is zero. */
   const refusal = async () => {
     const { body } = await create(cluster(), "ProjectRequest", tenant("nobody", 0), "probe", {
       query: "?dryRun=All",
@@ -50,7 +51,7 @@ describeOwnCluster("the operand of ProjectRequestLimit", {}, (cluster) => {
     listAt((await cluster().request("GET", HOOKS)).body, "webhooks").some(
       (hook) => stringAt(hook, "name") === "project-limit.usher.dev",
     );
-  /** All at once, and exactly ten of them. */
+  /** All concurrently, and exactly ten succeed. */
   const burst = async (user: string, meanwhile?: () => Promise<unknown>) => {
     const by = tenant(user, 10);
     const [results] = await Promise.all([
@@ -70,7 +71,7 @@ describeOwnCluster("the operand of ProjectRequestLimit", {}, (cluster) => {
     );
   };
 
-  test("runs alone on every control-plane node, by its file, and elects who settles", async () => {
+  test("runs alone on every control-plane node, from its file, and elects a leader that settles", async () => {
     const taints = [{ key: ROLE, effect: "NoSchedule" }];
     for (const name of ["cp-0", "cp-1"]) await cluster().createNode(name, { labels: { [ROLE]: "" }, taints });
     await cluster().createNode("w-0");
@@ -84,9 +85,9 @@ describeOwnCluster("the operand of ProjectRequestLimit", {}, (cluster) => {
     );
   }, 240_000);
 
-  test("200 ProjectRequests at once: exactly as many as the limit", () => burst("alone"), 60_000);
+  test("of 200 concurrent ProjectRequests exactly the limit succeed", () => burst("alone"), 60_000);
 
-  test("only an API server makes it write, and Namespaces are not its business", async () => {
+  test("only an API server makes it write, and Namespaces are not sent to it", async () => {
     const [pod = ""] = await stage.ready(2);
     const port = await stage.port(pod);
     const forged = (user: string, path: string) =>
@@ -103,7 +104,7 @@ describeOwnCluster("the operand of ProjectRequestLimit", {}, (cluster) => {
     expect((await create(cluster(), "Namespace", tenant("nobody", 0), "plain")).status).toBe(201);
   });
 
-  test("serves a new certificate without a restart, and one of another authority once that is trusted", async () => {
+  test("serves a new certificate without a restart, and one of another CA once that is trusted", async () => {
     const [pod = ""] = await stage.ready(2);
     const port = await stage.port(pod);
     const before = await servedBy(port);
@@ -111,11 +112,11 @@ describeOwnCluster("the operand of ProjectRequestLimit", {}, (cluster) => {
     await eventually("the new certificate", async () => (await servedBy(port)) !== before);
     const trusted = await servedBy(port);
     await stage.certify(await TestAuthority.create("another"));
-    // Longer than a mount and a look at the webhook take.
+    // Longer than a mount and a check of the webhook take.
     await pause(5_000);
     expect(await servedBy(port)).toBe(trusted);
     await stage.register(SPEC);
-    await eventually("the certificate of another authority", async () => (await servedBy(port)) !== trusted);
+    await eventually("the certificate of another CA", async () => (await servedBy(port)) !== trusted);
     const status = listAt(await cluster().call("GET", `${PODS}/${pod}`), "status", "containerStatuses")[0];
     expect(at(status, "restartCount")).toBe(0);
     await refusedBy(OPERAND.webhook);
@@ -160,19 +161,19 @@ describeOwnCluster("the operand of ProjectRequestLimit", {}, (cluster) => {
     await eventually("another pod in its place", async () => !(await stage.ready(2)).includes(pod), 60_000);
   }, 180_000);
 
-  test("who goes is replaced by the other, and while both are asked a request counts once", async () => {
+  test("when usher or the operand goes the other takes over, and while both are called a request counts once", async () => {
     await cluster().call("DELETE", WEBHOOK);
     const gone = performance.now();
     await eventually("usher's own hook", ownHook);
     console.log(`usher's hook was back after ${Math.round(performance.now() - gone)} ms`);
     await refusedBy("project-limit.usher.dev");
     await burst("both", () => stage.register(SPEC));
-    await eventually("usher's hook is withdrawn", async () => !(await ownHook()));
+    await eventually("usher's hook to be withdrawn", async () => !(await ownHook()));
     await refusedBy(OPERAND.webhook);
     await burst("operand");
   }, 180_000);
 
-  test("where the operator withdraws the operand's webhook, somebody is asked about every request", async () => {
+  test("when the operator withdraws the operand's webhook, every request is still checked", async () => {
     const operator = new OperatorStage(cluster);
     await operator.install();
     await operator.until("Available", "True Ready");

@@ -1,5 +1,6 @@
-// The operator of project-limit on a real control plane, with the real controllers of DaemonSets and Deployments and the real garbage
-// collector. The operand's pods are really run. service-ca is a stand-in, and so is OpenShift's API server.
+// The operator of project-limit on a real control plane, with the real controllers of DaemonSets and Deployments and
+// the real garbage collector. The operand's pods run for real. service-ca is a stand-in, and so is OpenShift's API
+// server.
 import { expect, test } from "vitest";
 import { at, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
 import { OPERAND, OPERATOR } from "../../src/modules/project-limit/operand-names.ts";
@@ -21,7 +22,7 @@ const SIGNED = "service.beta.openshift.io/serving-cert-secret-name";
 const INJECTED = "service.beta.openshift.io/inject-cabundle";
 const OPENED = [{ op: "replace", path: "/webhooks/0/failurePolicy", value: "Ignore" }];
 
-/** Each kind that the operator keeps, what somebody edits of it, and where. */
+/** Each kind that the operator maintains, with an edit of another client and its path. */
 const EDITS: readonly (readonly [
   path: string,
   edit: JsonObject | readonly JsonObject[] | "delete",
@@ -62,7 +63,7 @@ describeOwnCluster("the operator of project limits", {}, (cluster) => {
   const stage = new OperatorStage(cluster);
   let serviceCa: ServiceCaStandIn | undefined;
 
-  test("certificate, configuration, workload, and the webhook once a pod is ready; never with no node", async () => {
+  test("creates certificate, configuration, workload, and the webhook once a pod is ready; never without a node", async () => {
     await stage.prepare();
     await stage.install();
     await stage.create(SPEC);
@@ -94,7 +95,7 @@ describeOwnCluster("the operator of project limits", {}, (cluster) => {
     expect(await stage.requests(tenant("ann", 3), 5)).toEqual({ "201": 3, "403 USHER-Q01": 2 });
   });
 
-  test("both accounts may do what is declared, and nothing else", async () => {
+  test("both accounts have exactly the declared permissions", async () => {
     expect(await rightsOf(cluster(), { ...OPERATOR, namespace })).toEqual(declaredRights(operator.roles));
     const operand = await rightsOf(cluster(), OPERAND);
     expect(operand).toEqual(declaredRights(operandRoles(false)));
@@ -106,7 +107,7 @@ describeOwnCluster("the operator of project limits", {}, (cluster) => {
     expect(declaredRights(operandRoles(true)).filter((right) => !granted.has(right))).toEqual([]);
   });
 
-  test("an edit that means the same replaces no pod", async () => {
+  test("an equivalent edit replaces no pod", async () => {
     const before = await stage.template();
     const generation = await stage.change({ count: "Exact", timeoutSeconds: 6 });
     await stage.rolledOut(generation);
@@ -114,10 +115,10 @@ describeOwnCluster("the operator of project limits", {}, (cluster) => {
     expect(at(await stage.read(PATHS.webhook), "webhooks", 0, "timeoutSeconds")).toBe(6);
   });
 
-  test("what is edited or deleted comes back, kind by kind, and an injector's bundle stays", async () => {
+  test("edited or deleted objects are restored, kind by kind, and an injector's bundle stays", async () => {
     const before = await Promise.all(EDITS.map(([path]) => stage.read(path)));
     const since = performance.now();
-    // Those of one object one after the other.
+    // Edits of one object run in sequence.
     for (const [path, edit] of EDITS)
       await (edit === "delete" ? cluster().call("DELETE", path) : cluster().call("PATCH", path, edit));
     await Promise.all(
@@ -138,7 +139,7 @@ describeOwnCluster("the operator of project limits", {}, (cluster) => {
     );
   });
 
-  test("200 requests while changed limits and a certificate of another authority are rolled out: exactly the limit, none fails", async () => {
+  test("200 requests while changed limits and a certificate of another CA are rolled out: exactly the limit succeed, none fails", async () => {
     const before = await stage.read(PATHS.daemonSet);
     await stage.exactlyWhile("bob", async () => {
       await serviceCa?.rotate();
@@ -156,21 +157,21 @@ describeOwnCluster("the operator of project limits", {}, (cluster) => {
     });
   });
 
-  test("without the operator the operand goes on, and another version adopts it as it is", async () => {
+  test("without the operator the operand keeps running, and another version adopts it unchanged", async () => {
     const before = await stage.template();
     await stage.scale(0);
     expect(await stage.request(tenant("ann", 3), "ann-more")).toBe("403 USHER-Q01");
     await stage.install("usher:2");
     const [path] = [PATHS.configMap];
     await cluster().call("DELETE", path);
-    await eventually("the operator is back", async () => (await stage.read(path)) !== undefined);
+    await eventually("the operator to be back", async () => (await stage.read(path)) !== undefined);
     expect(await stage.template()).toEqual(before);
   });
 
-  test("deleted without the operator, all goes with the custom resource, the webhook first", async () => {
+  test("deleted without the operator, everything goes with the custom resource, the webhook first", async () => {
     await stage.scale(0);
     await cluster().call("DELETE", PATHS.limits);
-    await eventually("the webhook is gone", async () => {
+    await eventually("the webhook to be gone", async () => {
       const webhook = await stage.read(PATHS.webhook);
       const others = await Promise.all([PATHS.service, PATHS.daemonSet].map((path) => stage.read(path)));
       if (webhook !== undefined) expect(others).not.toContain(undefined);
@@ -180,7 +181,7 @@ describeOwnCluster("the operator of project limits", {}, (cluster) => {
     await serviceCa?.stop();
   });
 
-  test("with cert-manager's own certificate, as a Deployment; deleted with the operator, all goes too", async () => {
+  test("with cert-manager's own certificate, as a Deployment; deleted with the operator, everything goes too", async () => {
     using _maker = await startCertManager(cluster());
     await stage.create({
       ...SPEC,
@@ -191,7 +192,7 @@ describeOwnCluster("the operator of project limits", {}, (cluster) => {
     await stage.scale(1);
     await stage.until("Available", "True Ready");
     expect(await stage.read(PATHS.deployment)).toBeDefined();
-    await eventually("a closed webhook with the authority", async () => {
+    await eventually("a fail-closed webhook with the CA", async () => {
       const [entry] = listAt(await stage.read(PATHS.webhook), "webhooks");
       const authority = stringAt(await stage.read(PATHS.secret), "data", "ca.crt");
       return (
@@ -207,7 +208,7 @@ describeOwnCluster("the operator of project limits", {}, (cluster) => {
   });
 
   const gone = () =>
-    eventually("all is gone", async () => {
+    eventually("everything to be gone", async () => {
       const paths = [...EDITS.map(([path]) => path), PATHS.deployment, PATHS.certificate];
       const left = await Promise.all(paths.map((path) => stage.read(path)));
       return left.every((one) => one === undefined);

@@ -1,5 +1,5 @@
-// The exact count of project-limit where there is little room: an API server with four seats, callers that are no API server, and no
-// usher at all.
+// The exact count of project-limit under scarcity: an API server with four seats, callers other than an API server, and
+// no usher at all.
 import { expect, test } from "vitest";
 import { at, stringAt } from "../../src/core/json.ts";
 import { post, readyOf, serving } from "../cli/serving.ts";
@@ -21,7 +21,7 @@ describeOwnCluster(
   "an exact limit on an API server with four seats",
   { flags: { "kube-apiserver": SEATS } },
   (cluster) => {
-    test("200 parallel creations by service accounts of one namespace: exactly ten, none fails", async () => {
+    test("of 200 parallel creations by service accounts of one namespace exactly ten succeed, and none fails otherwise", async () => {
       await installLimits(cluster(), [0, 1], {
         maxProjectsForServiceAccounts: 10,
         serviceAccountsPer: "Namespace",
@@ -39,7 +39,7 @@ describeOwnCluster(
       expect(await ledgerOf(cluster(), { serviceAccountsOf: "default" })).toEqual(created);
     });
 
-    test("a caller that reaches a port of usher and is no API server changes no ledger", async () => {
+    test("a caller that reaches a port of usher but is not an API server changes no ledger", async () => {
       const { origin, ca } = await calledWebhook(cluster());
       const reader = await serving([
         "--kubeconfig",
@@ -75,7 +75,7 @@ describeOwnCluster(
       expect((await create(cluster(), "Namespace", tenant("victim", 1), "victim-1")).status).toBe(201);
     });
 
-    test("with every replica dead limited users are refused, and nobody else waits", async () => {
+    test("with every replica dead limited users are refused, and no other user waits", async () => {
       await cluster().call("PATCH", "/apis/apps/v1/namespaces/usher-system/deployments/usher/scale", {
         spec: { replicas: 0 },
       });

@@ -1,5 +1,6 @@
-// Limits of projects on a real control plane: what is registered, every route to the requester, who is never in the way, and what
-// happens while no usher answers. ProjectRequest and User are CRDs here; a stand-in creates the Namespace of a ProjectRequest.
+// Limits of projects on a real control plane: the registered objects, every route to the requester, unaffected users,
+// and behaviour while no usher answers. ProjectRequest and User are CRDs here; a stand-in creates the Namespace of a
+// ProjectRequest.
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
@@ -118,7 +119,7 @@ describeOwnCluster("limits of projects", {}, (cluster) => {
       stringAt(hook, "name")?.startsWith("project-limit"),
     );
 
-  test("nothing is registered before there is an object, and the API server itself refuses a wrong one", async () => {
+  test("nothing is registered before an object exists, and the API server itself refuses an invalid one", async () => {
     await cluster().createNode("n1");
     await cluster().apply(...TENANTS, crd("ProjectRequest", "projectrequests", "project.openshift.io"));
     await install(cluster(), "--replicas", "1");
@@ -139,15 +140,15 @@ describeOwnCluster("limits of projects", {}, (cluster) => {
     expect(answers.map(({ status }) => status)).toEqual(wrong.map(() => 422));
   }, 120_000);
 
-  test("conditions of closed webhooks mean by CEL whom the decision means", async () => {
+  test("the CEL conditions of fail-closed webhooks select the same users as the decision", async () => {
     const { found, expected } = await calledFor(cluster());
     expect(found).toEqual(expected);
     await cluster().call("DELETE", `${VALIDATING}/conditions`);
   });
 
-  test("the User API may be missing: then users have no labels", async () => {
+  test("without the User API users have no labels", async () => {
     await cluster().call("POST", LIMITS, limits(SPEC));
-    await eventually("alice is stamped and limited", async () => {
+    await eventually("alice to be annotated and limited", async () => {
       const dry = await cluster().request(
         "POST",
         `${NAMESPACES}?dryRun=All`,
@@ -163,9 +164,12 @@ describeOwnCluster("limits of projects", {}, (cluster) => {
     expect(await condition("NamespacesOpen")).toBe("False");
   });
 
-  test("users by label, the last place and what is over it, for both kinds", async () => {
+  test("limits users by label, warns about the last place and refuses more, for both kinds", async () => {
     await cluster().call("POST", CRDS, crd("User", "users", "user.openshift.io"));
-    await eventually("users are served", async () => (await cluster().request("GET", USERS)).status === 200);
+    await eventually(
+      "users to be served",
+      async () => (await cluster().request("GET", USERS)).status === 200,
+    );
     for (const [name, labels] of Object.entries({ alice: {}, bob: { level: "gold" }, eve: {}, portal: {} }))
       await cluster().call("POST", USERS, {
         apiVersion: "user.openshift.io/v1",
@@ -173,7 +177,7 @@ describeOwnCluster("limits of projects", {}, (cluster) => {
         metadata: { name, labels },
       });
     await eventually(
-      "users are read",
+      "users to be read",
       async () => codeIn(await request(GHOST, "ghostly")) === "404 USHER-Q02",
     );
     const first = await create(ALICE, "alice-1");
@@ -181,7 +185,7 @@ describeOwnCluster("limits of projects", {}, (cluster) => {
     expect(first.headers["warning"]).toContain("this is the last of 1 project(s) that user alice may have");
     expect(await requesterOf("alice-1")).toBe("alice");
     await eventually(
-      "the view knows it",
+      "the view to know it",
       async () => codeIn(await create(ALICE, "alice-2")) === "403 USHER-Q01",
     );
     const over = await create(ALICE, "alice-2");
@@ -201,12 +205,12 @@ describeOwnCluster("limits of projects", {}, (cluster) => {
     });
     expect((await create(BOB, "bob-1")).status).toBe(201);
     expect((await request(BOB, "bob-2")).status).toBe(201);
-    // As OpenShift's API server does, by an exempt account: the annotation that it writes stays.
+    // As OpenShift's API server does, with an exempt account: the annotation that it writes stays.
     expect((await create(ADMIN, "bob-2", { annotations: { [REQUESTER]: "bob" } })).status).toBe(201);
     expect(await requesterOf("bob-2")).toBe("bob");
   });
 
-  test("no route leads to another requester", async () => {
+  test("no route can change the requester", async () => {
     const path = `${NAMESPACES}/alice-1`;
     const stamp = (value: string | null) => ({ metadata: { annotations: { [REQUESTER]: value } } });
     const whole = async (value: string | undefined): Promise<JsonObject> => {
@@ -234,7 +238,7 @@ describeOwnCluster("limits of projects", {}, (cluster) => {
         "put of finalize",
         async () => cluster().request("PUT", `${path}/finalize`, await whole("eve"), ALICE),
       ],
-      // Not limited, and not exempt.
+      // Neither limited nor exempt.
       ["patch of an account", () => cluster().request("PATCH", path, stamp("eve"), ACCOUNT)],
       [
         "put of finalize of an account",
@@ -262,7 +266,7 @@ describeOwnCluster("limits of projects", {}, (cluster) => {
     expect((await cluster().request("PATCH", path, stamp("alice"), PORTAL)).status).toBe(200);
   });
 
-  test("a forged requester is overwritten, also where a label pretends another name", async () => {
+  test("a forged requester is overwritten, also when a label suggests another name", async () => {
     expect((await create(EVE, "eve-1", { annotations: { [REQUESTER]: "bob" } })).status).toBe(201);
     expect(await requesterOf("eve-1")).toBe("eve");
     const forged = await cluster().request(
@@ -281,7 +285,7 @@ describeOwnCluster("limits of projects", {}, (cluster) => {
     expect(stringAt(forged.body, "metadata", "annotations", REQUESTER)).toBe("bob");
     // No name is exempt.
     await eventually(
-      "the view knows it",
+      "the view to know it",
       async () => codeIn(await create(EVE, "kube-eve")) === "403 USHER-Q01",
     );
     const made = await create(ACCOUNT, "gitops-1", { annotations: { [REQUESTER]: "bob" } });
@@ -289,13 +293,13 @@ describeOwnCluster("limits of projects", {}, (cluster) => {
     expect(stringAt(made.body, "metadata", "annotations", REQUESTER)).toBe(ACCOUNT.user);
   });
 
-  test("a requester that another webhook writes after usher is refused, of limited users and of others", async () => {
+  test("a requester that another webhook writes after usher is refused, for limited users and for others", async () => {
     await using _ = await startForger(cluster(), { [REQUESTER]: "mallory" });
     const labels = { [PEER_LABEL]: "forge" };
     const query = `${NAMESPACES}?dryRun=All`;
     for (const as of [BOB, ACCOUNT]) {
       const forged = () => cluster().request("POST", query, { metadata: { name: "forged", labels } }, as);
-      await eventually("the forger is asked", async () => codeIn(await forged()) === "403 USHER-Q04");
+      await eventually("the forger to be called", async () => codeIn(await forged()) === "403 USHER-Q04");
       expect(stringAt((await forged()).body, "message")).toContain(
         `openshift.io/requester must be "${as.user}", got "mallory"`,
       );
@@ -303,7 +307,7 @@ describeOwnCluster("limits of projects", {}, (cluster) => {
     await cluster().call("DELETE", `${MUTATING}/zz-peer`);
   });
 
-  test("a trusted annotator creates for others, by their limits", async () => {
+  test("a trusted annotator creates for others, within their limits", async () => {
     const forEve = { annotations: { [REQUESTER]: "eve" } };
     const over = await create(PORTAL, "portal-1", forEve);
     expect(codeIn(over)).toBe("403 USHER-Q01");
@@ -312,7 +316,7 @@ describeOwnCluster("limits of projects", {}, (cluster) => {
     expect(await requesterOf("portal-2")).toBe("portal");
   });
 
-  test("an object of another name is ignored, and an event says so", async () => {
+  test("an object of another name is ignored, with an event", async () => {
     await cluster().call("POST", LIMITS, limits({ limits: [{ maxProjects: 0 }] }, "other"));
     await eventually("the condition", async () => (await condition("Ignored", "other")) === "True");
     await eventually("the event", async () => {
@@ -323,10 +327,14 @@ describeOwnCluster("limits of projects", {}, (cluster) => {
     });
     const shown = await cluster().kubectl(["get", "projectrequestlimits"]);
     expect(shown.stdout).toMatch(/NAME +FULL +OVER +VALID +ENFORCED +IGNORED +AVAILABLE +AGE/);
-    await eventually("users are known", async () => (await condition("UserAPIMissing")) === "False", 90_000);
+    await eventually(
+      "users to be known",
+      async () => (await condition("UserAPIMissing")) === "False",
+      90_000,
+    );
   });
 
-  test("namespaces without a requester get one by backfill, and usage shows it", async () => {
+  test("backfill sets the requester of namespaces without one, and usage shows it", async () => {
     await create(ADMIN, "legacy");
     await cluster().call("PATCH", `${NAMESPACES}/legacy`, {
       metadata: { annotations: { [REQUESTER]: null } },
@@ -353,10 +361,10 @@ describeOwnCluster("limits of projects", {}, (cluster) => {
     });
   });
 
-  test("without usher only who can be limited is stopped; deletions go on, and the ways out work", async () => {
+  test("without usher only users that can be limited are blocked; deletions work, and so do the documented ways out", async () => {
     await cluster().call("PATCH", DEPLOYMENT, { spec: { replicas: 0 } });
     await eventually(
-      "usher is away",
+      "usher to be down",
       async () => listAt(await cluster().call("GET", REPLICAS), "items").length === 0,
     );
     await eventually("bob waits", async () => codeIn(await create(BOB, "bob-9")) === "500");
@@ -379,7 +387,7 @@ describeOwnCluster("limits of projects", {}, (cluster) => {
     await cluster().call("PATCH", `${LIMITS}/cluster`, { spec: { failurePolicy: "Ignore" } });
     await cluster().call("PATCH", DEPLOYMENT, { spec: { replicas: 1 } });
     await eventually(
-      "hooks are open",
+      "hooks to be fail-open",
       async () => {
         const all = await hooks();
         return all.length > 0 && all.every((hook) => at(hook, "failurePolicy") === "Ignore");
@@ -387,7 +395,7 @@ describeOwnCluster("limits of projects", {}, (cluster) => {
       60_000,
     );
     await cluster().call("DELETE", `${LIMITS}/cluster`);
-    await eventually("no hook is left", async () => (await hooks()).length === 0);
+    await eventually("no hook to be left", async () => (await hooks()).length === 0);
     expect((await create(EVE, "eve-2")).status).toBe(201);
   }, 180_000);
 });

@@ -1,4 +1,5 @@
-// However usher is removed, its webhooks go: by the real garbage collector, under an API server that enforces who may set owners.
+// However usher is removed, its webhooks are deleted: by the real garbage collector, with an API server that enforces
+// permissions on owner references.
 import { setTimeout as pause } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
@@ -16,7 +17,7 @@ const ANCHOR = `${ROLES}/usher-installation`;
 const NAMESPACE = "/api/v1/namespaces/usher-system";
 const LEASE = "/apis/coordination.k8s.io/v1/namespaces/usher-system/leases/usher";
 
-/** What is promised, of which most is not needed. */
+/** The documented time, most of which is not needed. */
 const GONE_MS = 60_000;
 /** More than two rounds of a leader. */
 const ROUNDS_MS = 7_000;
@@ -40,7 +41,7 @@ describeOwnCluster("a removed usher", { flags: { "kube-apiserver": FLAGS } }, (c
       async () => listAt(await cluster().call("GET", REPLICAS), "items").length === 0,
     );
 
-  test("its webhooks are the anchor's, and the anchor is the namespace's", async () => {
+  test("the anchor owns the webhooks, and the namespace owns the anchor", async () => {
     await cluster().createNode("n1");
     await install(cluster());
     for (const path of CONFIGURATIONS) expect(await owners(path)).toEqual(["ClusterRole usher-installation"]);
@@ -54,12 +55,12 @@ describeOwnCluster("a removed usher", { flags: { "kube-apiserver": FLAGS } }, (c
     expect(refused).toEqual([]);
   });
 
-  test("its certificate and its Lease are the Deployment's, and go with it", async () => {
+  test("the Deployment owns certificate and Lease, which go with it", async () => {
     for (const path of [`${NAMESPACE}/secrets/usher-certificates`, LEASE])
       expect(await owners(path)).toEqual(["Deployment usher"]);
   });
 
-  test("webhooks of an older version, which are the namespace's, become the anchor's", async () => {
+  test("webhooks of an older version, which the namespace owns, move to the anchor", async () => {
     const { metadata } = (await cluster().call("GET", NAMESPACE)) as {
       metadata: { name: string; uid: string };
     };
@@ -73,7 +74,7 @@ describeOwnCluster("a removed usher", { flags: { "kube-apiserver": FLAGS } }, (c
       );
   });
 
-  test("an anchor of Argo CD's, which would not delete it with an owner, has none", async () => {
+  test("an anchor of Argo CD, which would not delete it with an owner, has none", async () => {
     const annotations = {
       "argocd.argoproj.io/tracking-id": "usher:rbac.authorization.k8s.io/ClusterRole:/usher-installation",
     };
@@ -81,18 +82,18 @@ describeOwnCluster("a removed usher", { flags: { "kube-apiserver": FLAGS } }, (c
     await eventually("no owner", async () => (await owners(ANCHOR)).length === 0);
   });
 
-  test("with the anchor its webhooks go, and replicas that may create them do not", async () => {
+  test("deleting the anchor deletes the webhooks, and replicas that may create them do not", async () => {
     await cluster().call("DELETE", ANCHOR);
     await gone("the anchor is deleted");
     await pause(ROUNDS_MS);
     expect(await anyOf(CONFIGURATIONS)).toBe(false);
     expect(listAt(await cluster().call("GET", REPLICAS), "items")).toHaveLength(2);
-    // And are whole again with it.
+    // They are restored with the anchor.
     await cluster().call("POST", ROLES, anchor());
     await eventually("webhooks again", () => anyOf(CONFIGURATIONS));
   });
 
-  test("all objects deleted at once, as by a prune, leave no webhooks", async () => {
+  test("deleting all objects at once, as by a prune, leaves no webhooks", async () => {
     const printed = await program(["manifests", "-o", "json"]);
     const objects = (JSON.parse(printed.out) as { items: JsonObject[] }).items.filter(
       ({ kind }) => !/^(Namespace|CustomResourceDefinition|.*WebhookConfiguration)$/.test(String(kind)),
@@ -107,8 +108,8 @@ describeOwnCluster("a removed usher", { flags: { "kube-apiserver": FLAGS } }, (c
     await eventually("no certificate and no Lease", async () => !(await anyOf(left)), GONE_MS);
   });
 
-  test("a namespace deleted under running replicas leaves none, also with an anchor that it does not own", async () => {
-    // As `npm run cluster` says it: without a label for the pods.
+  test("a namespace deleted under running replicas leaves no webhooks, also with an anchor that it does not own", async () => {
+    // As `npm run cluster` prints it: without a label for the pods.
     const [, ...words] = (await runUsherForReal(cluster())).split(" ");
     const again = await program([...words, "--kubeconfig", await cluster().kubeconfig()]);
     expect(again, again.err).toMatchObject({ code: 0 });
@@ -122,7 +123,7 @@ describeOwnCluster("a removed usher", { flags: { "kube-apiserver": FLAGS } }, (c
     expect(await anyOf(CONFIGURATIONS)).toBe(false);
   });
 
-  test("a namespace deleted with no replica left leaves none, by the garbage collector alone", async () => {
+  test("a namespace deleted without any replica leaves no webhooks, by the garbage collector alone", async () => {
     const made = async (path: string, object: JsonObject, owner?: JsonObject) => {
       const { apiVersion, kind, metadata } = object as {
         apiVersion: string;
@@ -149,7 +150,7 @@ describeOwnCluster("a removed usher", { flags: { "kube-apiserver": FLAGS } }, (c
     expect(await exists(ANCHOR)).toBe(false);
   });
 
-  test("what a Helm release left that went with its namespace goes by usher uninstall --force alone", async () => {
+  test("leftovers of a Helm release that was deleted with its namespace are removed only by usher uninstall --force", async () => {
     const labels = { ...OWN_LABELS, "app.kubernetes.io/managed-by": "Helm" };
     const annotations = {
       "meta.helm.sh/release-name": "usher",

@@ -1,4 +1,5 @@
-// The drill behind "it can't lock a cluster": every module in its strictest mode, then no replica of usher, and no watchdog either.
+// The drill behind "it can't lock a cluster": every module in its strictest mode, then no replica of usher, and no
+// watchdog either.
 import { expect, test } from "vitest";
 import { at, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
 import type { Reply } from "../cluster/access/client.ts";
@@ -91,7 +92,7 @@ describeOwnCluster("every module in its strictest mode, without a replica", OPTI
     cluster().request("POST", `${NAMESPACES}?dryRun=All`, { metadata: { name } }, ALICE);
   const runs = (namespace: string, name: string) =>
     eventually(
-      `pod ${name} runs`,
+      `pod ${name} to run`,
       async () => {
         const pod = await cluster().call("GET", `${NAMESPACES}/${namespace}/pods/${name}`);
         return stringAt(pod, "status", "phase") === "Running" && stringAt(pod, "spec", "nodeName");
@@ -106,10 +107,10 @@ describeOwnCluster("every module in its strictest mode, without a replica", OPTI
       "403 USHER-G09",
     );
   };
-  /** Created while usher judged pods, and bound by nobody yet. */
+  /** Created while usher evaluated pods, and not bound yet. */
   let waiting: string[] = [];
 
-  test("each module refuses what it refuses in that mode, and fails closed", async () => {
+  test("each module refuses as its mode demands, and fails closed", async () => {
     await stage.prepare();
     await stage.namespaces("team-a");
     await cluster().call("PATCH", `${NAMESPACES}/team-a`, {
@@ -122,7 +123,7 @@ describeOwnCluster("every module in its strictest mode, without a replica", OPTI
       async () => answer(await stage.pod({ ...SPEC, nodeName: "cp-0" })) === "403 USHER-G01",
     );
     for (const module of ["placement-closed", "placement-enforcement", "pod-security", "project-limit"])
-      await eventually(`closed entries of ${module}`, async () =>
+      await eventually(`fail-closed webhooks of ${module}`, async () =>
         (await closed()).some((name) => name.startsWith(module)),
       );
     const elsewhere = { ...SPEC, nodeSelector: { pool: "other" } };
@@ -169,7 +170,7 @@ describeOwnCluster("every module in its strictest mode, without a replica", OPTI
     );
   }, 180_000);
 
-  test("pods that exist are bound to unguarded nodes and run, and guarded nodes stay guarded", async () => {
+  test("existing pods are bound to unguarded nodes and run, and guarded nodes stay guarded", async () => {
     const [guarded = "", free = ""] = waiting;
     await staysGuarded();
     expect(answer(await stage.bind(free, SCHEDULER, { target: { kind: "Node", name: "w-new" } }))).toBe(
@@ -177,7 +178,7 @@ describeOwnCluster("every module in its strictest mode, without a replica", OPTI
     );
     expect(await runs("team-a", free)).toBe("w-new");
     expect(await stage.nodeOf("team-a", guarded)).toBeUndefined();
-    // The modules that refuse by order of a policy or a setting keep new pods and namespaces of tenants waiting.
+    // The modules that refuse by a policy or a setting block new pods and namespaces of tenants.
     expect(answer(await stage.pod(SPEC))).toMatch(/^500 failed calling webhook/);
     expect(answer(await project("alice-1"))).toMatch(/^500 failed calling webhook/);
   }, 120_000);
@@ -196,7 +197,7 @@ describeOwnCluster("every module in its strictest mode, without a replica", OPTI
     expect(answer(await project("alice-1"))).toMatch(/^500 failed calling webhook "project-limit/);
   }, 120_000);
 
-  test("usher comes back by itself, closes again, and labels the node that joined", async () => {
+  test("usher comes back by itself, closes the webhooks again, and labels the node that joined", async () => {
     await stage.scaleUsher(1);
     await eventually(
       "the refusals",

@@ -8,7 +8,7 @@ import { eventually } from "../cluster/access/wait.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
 import { configured } from "./fixtures/install.ts";
 
-/** As on GKE: pods of system priority only where a quota admits them. */
+/** As on GKE: pods of system priority need a quota that admits them. */
 const ADMISSION = {
   apiVersion: "apiserver.config.k8s.io/v1",
   kind: "AdmissionConfiguration",
@@ -42,13 +42,13 @@ afterAll(() => rmSync(directory, { recursive: true }));
 
 const OPTIONS = { flags: { "kube-apiserver": [`--admission-control-config-file=${file}`] } };
 
-/** As kubeadm makes them, and as it did before 1.24. */
+/** As kubeadm creates them, and as it did before 1.24. */
 const ROLES = ["control-plane", "master"].map((role) => `node-role.kubernetes.io/${role}`);
 
 describeOwnCluster("a cluster that restricts system priority classes", OPTIONS, (cluster) => {
   const PODS = "/api/v1/namespaces/usher-system/pods";
 
-  test("usher's pods are refused without its quota, and created with it, on nodes of the control plane if asked for", async () => {
+  test("usher's pods are refused without its quota, and created with it, on control-plane nodes if configured", async () => {
     await cluster().createNode("worker");
     await cluster().createNode("cp", {
       labels: Object.fromEntries(ROLES.map((role) => [role, ""])),
@@ -76,7 +76,7 @@ describeOwnCluster("a cluster that restricts system priority classes", OPTIONS, 
     await eventually("the refusal", async () => (await refusal()).includes("insufficient quota"));
     expect(listAt(await cluster().call("GET", PODS), "items")).toEqual([]);
     await cluster().apply(...quota);
-    // Controllers try again later and later, so the refused pods are asked for anew.
+    // Controllers back off, so the refused pods are recreated.
     for (const name of ["usher", "usher-watchdog"])
       await cluster().call("PATCH", `/apis/apps/v1/namespaces/usher-system/deployments/${name}`, {
         spec: { template: { metadata: { annotations: { again: "1" } } } },

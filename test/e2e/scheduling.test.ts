@@ -1,4 +1,4 @@
-// core/scheduling beside the scheduler that runs: pods one after the other, each judged before it is created.
+// core/scheduling compared with the running scheduler: pods in sequence, each evaluated before it is created.
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { at, type Json, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
@@ -12,9 +12,9 @@ const PODS = 200;
 const SEED = 28;
 const REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution";
 const ZONE = "topology.kubernetes.io/zone";
-/** Keeps nodes of other tests in the shared cluster out, which NodeAffinity rejects before the filters that are compared. */
+/** Excludes nodes of other tests in the shared cluster: NodeAffinity rejects them before the compared filters. */
 const OWN = { key: "scheduling-test", value: "own" };
-/** Filters that are asked after NodeAffinity: what they say can only be of nodes of this test. */
+/** Filters that run after NodeAffinity: their reasons can only be about nodes of this test. */
 const COMPARED =
   /^([0-9]+) (Insufficient .*|Too many pods|node\(s\) didn't (?:have free ports|match pod|satisfy existing).*)$/;
 
@@ -86,7 +86,7 @@ function podOf(name: string, namespace: string, parts: Candidate): JsonObject {
 describeCluster("the scheduler", (cluster) => {
   const namespace = testNamespace(cluster);
 
-  test(`decides on ${PODS} random pods as core/scheduling says`, async () => {
+  test(`decides on ${PODS} random pods like core/scheduling`, async () => {
     await createNodes(cluster());
     const differences: unknown[] = [];
     for (const [i, parts] of fc.sample(candidate, { numRuns: PODS, seed: SEED }).entries()) {
@@ -127,7 +127,7 @@ interface Scheduled {
   readonly message: string;
 }
 
-/** The node that the scheduler chose, or why there is none. A pod that waits is deleted, so that it does not come later. */
+/** The node that the scheduler chose, or its reasons. A pending pod is deleted, so that it is not scheduled later. */
 async function scheduled(cluster: ClusterAccess, pod: JsonObject): Promise<Scheduled> {
   const pods = `/api/v1/namespaces/${stringAt(pod, "metadata", "namespace")}/pods`;
   const path = `${pods}/${stringAt(pod, "metadata", "name")}`;
@@ -151,7 +151,7 @@ function differenceOf(judged: Feasibility, { node, message }: Scheduled): JsonOb
   return fitting.length === 0 && ours === theirs ? undefined : { ours, theirs, message };
 }
 
-/** The counted reasons of filters that are compared, in one text. */
+/** The counted reasons of compared filters, in one string. */
 function reasonsIn(message: string): string {
   const [first = ""] = message.split(" preemption: ");
   const reasons = first

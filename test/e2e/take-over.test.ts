@@ -1,4 +1,4 @@
-// An installation changes hands under load: from usher install to Helm and back, with both generations of Helm.
+// An installation changes its manager under load: from usher install to Helm and back, with both generations of Helm.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -20,11 +20,11 @@ const ROLLOUT_MS = 120_000;
 const VALUES = { podLabels: { [RUN_LABEL]: "true" } };
 const RECORDS = `${NAMESPACE}/secrets?labelSelector=owner%3Dhelm`;
 
-describeOwnCluster("an installation that changes hands", {}, (cluster) => {
+describeOwnCluster("an installation that changes its manager", {}, (cluster) => {
   const tools = new Map<string, Helm>();
   const helm = async (tool: string, ...args: string[]): Promise<Ran> => {
     const found = tools.get(tool);
-    if (found === undefined) throw new Error(`${tool} is built first`);
+    if (found === undefined) throw new Error(`${tool} to be built first`);
     return found.run(...args, "-n", "usher-system", "--kubeconfig", await cluster().kubeconfig());
   };
   const usher = async (...args: string[]) => program([...args, "--kubeconfig", await cluster().kubeconfig()]);
@@ -52,7 +52,7 @@ describeOwnCluster("an installation that changes hands", {}, (cluster) => {
       ROLLOUT_MS,
     );
 
-  /** Pods under a closed webhook all the while: every refusal is one of usher's. */
+  /** Pods under a fail-closed webhook all the while: every refusal is usher's. */
   const changed = Promise.withResolvers<void>();
   let load: ReturnType<typeof whilePlacing> | undefined;
 
@@ -62,7 +62,7 @@ describeOwnCluster("an installation that changes hands", {}, (cluster) => {
     for (const tool of ["helm", "helm3"] as const) tools.set(tool, new Helm(await ensureTool(tool), home));
   }, BUILD_MS);
 
-  test("usher install makes it, and requests under a closed webhook begin", async () => {
+  test("usher install creates it, and requests under a fail-closed webhook start", async () => {
     await cluster().createNode("n1");
     await install(cluster());
     await cluster().call("POST", POLICIES, placingPolicy({ failurePolicy: "Fail" }));
@@ -89,7 +89,7 @@ describeOwnCluster("an installation that changes hands", {}, (cluster) => {
 
   test("helm takes it over, with the same Deployment", () => takesOver("helm", "--force-conflicts"));
 
-  test("usher install and uninstall refuse it then, and name the release", async () => {
+  test("usher install and uninstall then refuse, and name the release", async () => {
     const version = async () => at(await cluster().call("GET", DEPLOYMENT), "metadata", "generation");
     const before = await version();
     const [installed, removed] = await Promise.all([usher("install"), usher("uninstall")]);
@@ -102,7 +102,7 @@ describeOwnCluster("an installation that changes hands", {}, (cluster) => {
     expect((await marks()).by).toBe("Helm");
   });
 
-  test("usher install takes it back, and says how the release's record goes", async () => {
+  test("usher install takes it back, and prints how to remove the release's record", async () => {
     const { uid } = await marks();
     const ran = await usher("install", "--take-over");
     expect(ran, ran.err).toMatchObject({ code: 0 });
@@ -115,7 +115,7 @@ describeOwnCluster("an installation that changes hands", {}, (cluster) => {
 
   test("helm 3 takes it over, too", () => takesOver("helm3"));
 
-  test("no request failed meanwhile", async () => {
+  test("no request failed", async () => {
     changed.resolve();
     const { asked = 0, failed } = (await load) ?? {};
     console.log(`${asked} requests while it changed hands three times, ${failed?.length} failed`);

@@ -1,5 +1,5 @@
-// From the version before to this one and back, under a closed webhook and with a client that never pauses; and between both, no replica
-// at all: what may be opened is opened, and closed again.
+// From the earlier version to this one and back, under a fail-closed webhook and with a client that never pauses; in
+// between without any replica: webhooks that may be opened are opened, and closed again.
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { at, listAt, stringAt } from "../../src/core/json.ts";
 import { clusterPolicy } from "../builders/policy.ts";
@@ -18,7 +18,7 @@ const NAMESPACED = "/apis/apps/v1/namespaces/usher-system/deployments";
 
 const EVENTS = "/apis/events.k8s.io/v1/namespaces/usher-system/events";
 
-/** What is opened soon, and though it stays closed by default: project-limit is named, node-guard is not. */
+/** Opened early, including project-limit, which stays closed by default and is named; node-guard is not. */
 const SETTINGS = {
   featureGates: { OpenShiftNodeSchedulingPolicy: true },
   watchdog: { openAfterSeconds: 5, open: ["project-limit"] },
@@ -55,7 +55,7 @@ describeOwnCluster("an upgrade, an outage and a downgrade", { images: IMAGES }, 
       metadata: { generateName: "p-" },
       spec: { containers: [{ name: "c", image: "any" }] },
     });
-  /** Creates pods as fast as they are answered while `work` runs; returns what was not placed. */
+  /** Creates pods as fast as they are answered while `work` runs; returns those that were not placed. */
   const creating = async <T>(
     work: () => Promise<T>,
   ): Promise<{ done: T; created: number; failed: string[] }> => {
@@ -96,7 +96,7 @@ describeOwnCluster("an upgrade, an outage and a downgrade", { images: IMAGES }, 
     });
   });
 
-  test("the version before runs with a closed policy", async () => {
+  test("the earlier version runs with a fail-closed policy", async () => {
     const first = earlier === undefined ? await program(await installWords(cluster())) : await old();
     expect(first, first.err).toMatchObject({ code: 0 });
     namespace = await createNamespace(cluster());
@@ -107,7 +107,7 @@ describeOwnCluster("an upgrade, an outage and a downgrade", { images: IMAGES }, 
       failurePolicy: "Fail",
     });
     await cluster().call("POST", POLICIES, { ...policy, metadata: { name: "closed" } });
-    await eventually("the closed webhook", async () => (await closed(MUTATING)).length > 0);
+    await eventually("the fail-closed webhook", async () => (await closed(MUTATING)).length > 0);
   });
 
   test.skipIf(earlier === undefined)("a rolling upgrade fails no request", async () => {
@@ -118,12 +118,12 @@ describeOwnCluster("an upgrade, an outage and a downgrade", { images: IMAGES }, 
     expect(created).toBeGreaterThan(20);
   });
 
-  test("without a ready replica what may be opened is opened, and closed once one is ready", async () => {
+  test("without a ready replica webhooks that may be opened are opened, and closed once a replica is ready", async () => {
     if (earlier === undefined)
       expect((await program(await installWords(cluster(), ...configured(SETTINGS)))).code).toBe(0);
     await cluster().apply(LIMIT, GUARD);
     const guarding = /^node-guard-/;
-    const [guarded, limited] = await eventually("what stays closed by default", async () => {
+    const [guarded, limited] = await eventually("webhooks that stay closed by default", async () => {
       const names = await closed(VALIDATING);
       const parts = [names.filter((one) => guarding.test(one)), names.filter((one) => !guarding.test(one))];
       return parts.every((part) => part.length > 0) && parts;
@@ -153,7 +153,7 @@ describeOwnCluster("an upgrade, an outage and a downgrade", { images: IMAGES }, 
     });
     for (const path of [MUTATING, VALIDATING])
       await eventually("no note", async () => (await opened(path)) === undefined);
-    // A replica that is not ready for a moment on a busy machine has them opened and closed once more.
+    // On a busy machine a replica that is unready for a moment causes another opening and closing.
     await eventually("the events of the end", async () => {
       const reported = JSON.stringify(await events("WebhooksClosed"));
       return ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"].every((kind) =>
@@ -176,7 +176,7 @@ describeOwnCluster("an upgrade, an outage and a downgrade", { images: IMAGES }, 
       const live = await cluster().call("GET", `${NAMESPACED}/usher`);
       return at(live, "status", "readyReplicas") === 2;
     });
-    // An older version refuses settings that it does not know.
+    // An older version rejects settings that it does not know.
     const refused = await old("--allow-downgrade");
     expect(`${refused.code} ${refused.err}`).toMatch(
       /^2 .*watchdog.*--config FILE, or reset it with --defaults/s,

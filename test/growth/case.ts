@@ -5,26 +5,26 @@ import { namespace } from "../builders/policy.ts";
 import { requestFor } from "../builders/request.ts";
 import type { World } from "./worlds.ts";
 
-/** One review, with the policies that exist when it comes. */
+/** One review, with the policies that exist at that time. */
 export interface Review {
   readonly policies: readonly JsonObject[];
   readonly request: AdmissionRequest;
   readonly phase: Phase;
-  /** @default placement alone, and no cluster around the policies */
+  /** @default placement alone, with only the policies in the cluster */
   readonly world?: World;
-  /** The pod that the API server has, where the review needs one. */
+  /** The stored pod, if the review needs one. */
   readonly pod?: JsonObject;
 }
 
-/** A field or a list that a tenant can let grow. */
+/** A field or a list that a tenant can grow. */
 export interface GrowthCase {
   readonly name: string;
-  /** At eight times this an API server takes no more, by the size of the request or of its annotations. */
+  /** At eight times this size the request or its annotations exceed the API server's limit. */
   readonly n: number;
   readonly review: (n: number) => Review;
 }
 
-/** The sizes that each case is tried at. */
+/** The sizes at which each case runs. */
 export const MULTIPLES = [1, 2, 4, 8] as const;
 
 /** The namespace of the tenant. */
@@ -34,7 +34,7 @@ export function many<Item>(count: number, make: (i: number) => Item): Item[] {
   return Array.from({ length: count }, (_, i) => make(i));
 }
 
-/** A map of so many keys. */
+/** A map with this many keys. */
 export function pairs(
   count: number,
   key: (i: number) => string = (i) => `k${i}`,

@@ -1,14 +1,14 @@
 import { isObject, type JsonObject } from "../../src/core/json.ts";
 
-/** Counts what is read of objects, whatever a module itself counts. */
+/** Counts reads of objects, independent of a module's own counts. */
 export class CountedReads {
   reads = 0;
   readonly #known = new WeakMap<object, object>();
 
-  /** The same object; each look at a member of it, or at its keys, is counted. */
+  /** The same object; each access to a member or to its keys is counted. */
   of(object: JsonObject): JsonObject {
     const counted = this.#counted(object);
-    if (!isObject(counted)) throw new Error("an object stays one");
+    if (!isObject(counted)) throw new Error("a counted object stays an object");
     return counted;
   }
 
@@ -28,7 +28,7 @@ export class CountedReads {
       },
     });
     this.#known.set(value, counted);
-    // What was read from a counted object and is put back into it stays as it is.
+    // A value read from a counted object and written back stays as it is.
     this.#known.set(counted, counted);
     return counted;
   }

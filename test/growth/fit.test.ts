@@ -4,12 +4,12 @@ import { MULTIPLES } from "./case.ts";
 
 test.each<[string, number[], number]>([
   ["a line", [1, 2, 4, 8], 1],
-  ["a line with a constant part", [5, 6, 8, 12], 1],
-  ["nothing that grows", [3, 3, 3, 3], 1],
+  ["a linear function with a constant part", [5, 6, 8, 12], 1],
+  ["a constant function", [3, 3, 3, 3], 1],
   ["a square", [1, 4, 16, 64], 1.8],
-  ["a limit, and a line beyond it", [18, 6, 12, 24], 1],
-  ["a limit, and a square beyond it", [18, 6, 24, 96], 1.6],
+  ["a limit, then linear growth", [18, 6, 12, 24], 1],
+  ["a limit, then quadratic growth", [18, 6, 24, 96], 1.6],
   ["a limit at the third size", [9, 9, 1, 4], 2],
-])("the bend of %s", (_what, times, expected) => {
+])("computes the bend of %s", (_what, times, expected) => {
   expect(bend(MULTIPLES, times)).toBeCloseTo(expected, 1);
 });

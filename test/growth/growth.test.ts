@@ -43,7 +43,7 @@ function assemblyIn(world: World): Assembly {
   return made;
 }
 
-/** What a review costs: steps that modules count, and reads of the object. */
+/** The cost of a review: steps that modules count, and reads of the object. */
 async function costOf({ policies, request, phase, world, pod }: Review): Promise<number> {
   const assembly = world === undefined ? assemblyWith(policies) : assemblyIn(world);
   const counted = new CountedReads();
@@ -60,24 +60,24 @@ async function costOf({ policies, request, phase, world, pod }: Review): Promise
   return steps.steps + counted.reads;
 }
 
-/** Costs that a constant part of the review, or a limit that is reached on the way, may add. */
+/** The cost that a constant part of the review, or a limit reached on the way, may add. */
 const SLACK = 5_000;
 
-/** Small enough for a test: up to a sixteenth of what the bench measures. */
+/** Small enough for a test: up to a sixteenth of the benchmark's sizes. */
 async function costsOf({ n, review }: GrowthCase): Promise<number[]> {
   const costs: number[] = [];
   for (const multiple of MULTIPLES) costs.push(await costOf(review(Math.ceil(n / 128) * multiple)));
   return costs;
 }
 
-describe("steps and reads grow at most as the object and its policies do", () => {
+describe("steps and reads grow at most linearly with the object and its policies", () => {
   const hostile = noteCases(30).filter(({ name }) => /1,000 of each, (?:stripped|reapplied)$/.test(name));
   const objects = objectCases(30).filter(({ name }) => !/^update .*enforced$|one cluster policy$/.test(name));
   const cases = [...objects, ...hostile, ...POLICY_CASES, ...WRITTEN_CASES, ...TOGETHER_CASES, ...HOOK_CASES];
 
   test.each(cases.map((one) => [one.name, one] as const))("%s", async (_name, one) => {
     const [first = 0, second = 0, third = 0, last = 0] = await costsOf(one);
-    // From each size to the next the size doubles, and so may what is added.
+    // Each size is double the one before, so the added cost may double too.
     const growth = Math.max(second - first, (third - second) / 2, 0);
     expect(last - third).toBeLessThanOrEqual(1.5 * 4 * growth + 0.1 * first + SLACK);
   });

@@ -11,7 +11,7 @@ const REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution";
 
 interface Growing {
   readonly name: string;
-  /** As of a case: an eighth of what an API server takes. */
+  /** As in a case: an eighth of the API server's limit. */
   readonly n: number;
   readonly grown: (n: number) => JsonObject;
 }
@@ -24,7 +24,7 @@ const contextOf = (securityContext: JsonObject): JsonObject => ({
   containers: [{ name: "main", image: "a", securityContext }],
 });
 
-/** What a hook reads of a pod's spec, and an author can let grow. */
+/** The parts of a pod's spec that a hook reads and an author can grow. */
 const SPECS: readonly Growing[] = [
   {
     name: "containers",
@@ -128,7 +128,7 @@ const METADATA: readonly Growing[] = [
 
 interface Form {
   readonly name: string;
-  /** Two objects in one request have half of the room each. */
+  /** Two objects share the size limit of one request. */
   readonly share?: number;
   readonly request: (spec: JsonObject) => { readonly request: AdmissionRequest; readonly pod?: JsonObject };
 }
@@ -144,7 +144,7 @@ const on = (resource: string, subResource: string, change: Partial<AdmissionRequ
   subResource,
 });
 
-/** The pod with another image, and one toleration more. */
+/** The pod with another image, and one more toleration. */
 function changed(object: JsonObject): JsonObject {
   const spec = object["spec"] as JsonObject & { readonly containers: readonly JsonObject[] };
   const [first = {}, ...rest] = spec.containers;
@@ -154,7 +154,7 @@ function changed(object: JsonObject): JsonObject {
   };
 }
 
-/** Every way in which an API server asks about a pod or a template. */
+/** Every way in which an API server sends a pod or a template. */
 const FORMS: readonly Form[] = [
   { name: "a new pod", request: (spec) => ({ request: requestFor(podWith(spec)) }) },
   {
@@ -236,7 +236,7 @@ interface Other {
   readonly request: (n: number) => { readonly request: AdmissionRequest; readonly pod?: JsonObject };
 }
 
-/** Of requests that are not about a pod's spec. */
+/** Cases of requests without a pod spec. */
 const OTHERS: readonly Other[] = [
   ...METADATA.flatMap(({ name, n, grown }): Other[] => [
     {
@@ -417,7 +417,7 @@ function casesIn(world: World, specs: readonly Growing[]): GrowthCase[] {
   );
 }
 
-/** Other modes do less of the same: every request, with the fields that cost most. */
+/** Other modes do less of the same work: every request, with the most expensive fields. */
 const FEW_SPECS = SPECS.filter(({ name }) => /every check|OS|terms/.test(name));
 
 /** Every hook of every module, in every mode. */

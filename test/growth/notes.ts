@@ -20,7 +20,7 @@ const podTerm = (i: number): JsonObject => ({
 });
 const affinity = (field: string, list: Json): JsonObject => ({ affinity: { [field]: { [REQUIRED]: list } } });
 
-/** Every origin that anyone can write. */
+/** Every origin that a user can write. */
 type Note = (n: number) => readonly JsonObject[];
 
 const NOTES: readonly { readonly name: string; readonly n: number; readonly note: Note }[] = [
@@ -112,7 +112,10 @@ const NOTES: readonly { readonly name: string; readonly n: number; readonly note
   },
 ];
 
-/** What the object holds that the note is about. Objects of both lists are stored, so each has half of what a request may have. */
+/**
+ * The object's lists that the provenance annotation refers to. Objects of both lists are stored, so each gets half of a
+ * request's size.
+ */
 const SPECS: readonly { readonly name: string; readonly spec: JsonObject }[] = [
   {
     name: "30,000 tolerations",
@@ -181,7 +184,7 @@ const POLICY = clusterPolicy("p1", {
 
 const NONE: readonly JsonObject[] = [];
 
-/** How a stored object with such a note is written again. */
+/** How a stored object with such an annotation is updated. */
 function waysWith(count: number): { readonly name: string; readonly way: Way }[] {
   const injecting = [POLICY, ...smallPolicies(count, { onUpdate: "Inject" })];
   const small = [POLICY, ...smallPolicies(Math.ceil(count / 6))];
@@ -207,7 +210,7 @@ function waysWith(count: number): { readonly name: string; readonly way: Way }[]
   ];
 }
 
-/** A hand-made note beside every list that it can be about, in every way of writing the object. */
+/** A forged annotation beside every list that it can refer to, for every way to update the object. */
 export function noteCases(count: number): GrowthCase[] {
   const ways = waysWith(count);
   return NOTES.flatMap(({ name, n, note }) =>

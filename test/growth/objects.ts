@@ -6,7 +6,7 @@ import { EVERY_CRITERION, enforcing, smallPolicies } from "./tenant-policies.ts"
 const REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution";
 const PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution";
 
-/** What a pod's spec can hold much of, at a size. */
+/** The parts of a pod's spec that can grow, at a size. */
 const FIELDS: readonly {
   readonly name: string;
   readonly n: number;
@@ -170,7 +170,7 @@ const FIELDS: readonly {
   { name: "one long name", n: 350_000, spec: (n) => ({ schedulerName: "s".repeat(n) }) },
 ];
 
-/** What metadata can hold much of. */
+/** The parts of metadata that can grow. */
 const METADATA: readonly {
   readonly name: string;
   readonly n: number;
@@ -206,7 +206,7 @@ const METADATA: readonly {
 const containers = [{ name: "main", image: "registry.example/app:1" }];
 const LABELS = { app: "web" };
 
-/** Each field of an object, as it is created, updated and enforced, with so many policies. */
+/** Each field of an object, created, updated and enforced, with this many policies. */
 export function objectCases(count: number): GrowthCase[] {
   const small = smallPolicies(count);
   const enforced = enforcing(count);

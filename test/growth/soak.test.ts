@@ -1,4 +1,4 @@
-// What a soak holds its last quarter against.
+// The comparison of a soak's last quarter with the earlier ones.
 import { expect, test } from "vitest";
 import { targetsThat } from "../../bench/report/result.ts";
 import { bucketsOf, quantileBetween } from "../../bench/soak/histogram.ts";
@@ -23,19 +23,19 @@ const missed = (second: Partial<Quarter>, last: Partial<Quarter>) =>
   targetsThat([resultOf([quarter(), quarter(second), quarter(), quarter(last)], 60)], false);
 
 test.each<[string, Partial<Quarter>, Partial<Quarter>, number]>([
-  ["all as before", {}, {}, 0],
-  ["memory of one replica within a tenth", {}, { memory: { a: [114], b: [200] } }, 0],
-  ["memory of one replica beyond it", {}, { memory: { a: [117], b: [200] } }, 1],
-  ["a replica that was not there before", {}, { memory: { c: [100] } }, 1],
+  ["no change", {}, {}, 0],
+  ["memory of one replica grows by less than a tenth", {}, { memory: { a: [114], b: [200] } }, 0],
+  ["memory of one replica grows by more than a tenth", {}, { memory: { a: [117], b: [200] } }, 1],
+  ["a new replica", {}, { memory: { c: [100] } }, 1],
   ["p99 within a quarter", {}, { reviewed: [12.4] }, 0],
   ["p99 beyond it", {}, { reviewed: [12.6] }, 1],
-  ["a machine that is twice as slow for all", {}, { reviewed: [20], unreviewed: [10] }, 0],
+  ["a machine that is twice as slow for everything", {}, { reviewed: [20], unreviewed: [10] }, 0],
   ["a request that failed", { failed: ["pods: 500"] }, {}, 1],
 ])("%s", (_, second, last, count) => {
   expect(missed(second, last)).toBe(count);
 });
 
-test("figures are printed for every quarter", () => {
+test("prints figures for every quarter", () => {
   const rows = resultOf([quarter(), quarter(), quarter(), quarter()], 60).rows.map(({ what }) => what);
   for (const number of [1, 2, 3, 4]) {
     expect(rows).toContain(`quarter ${number}: memory of a`);
@@ -44,7 +44,7 @@ test("figures are printed for every quarter", () => {
   }
 });
 
-test("usher's own p99 is of the reviews of one quarter, whatever was before", () => {
+test("usher's own p99 covers the reviews of one quarter only", () => {
   const page = (...counts: readonly number[]) =>
     ["0.001", "0.01", "+Inf"]
       .map((le, i) => `usher_request_duration_seconds_bucket{le="${le}",phase="mutate"} ${counts[i]}`)

@@ -6,7 +6,7 @@ import { creation, type GrowthCase, many, pairs } from "./case.ts";
 const REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution";
 const WEB = { matchLabels: { app: "web" } };
 
-/** Something of each criterion that needs no fact. */
+/** A value for each criterion that needs no fact. */
 const CRITERIA: JsonObject = {
   nodeSelector: { zone: "a" },
   affinity: {
@@ -32,7 +32,7 @@ export const EVERY_CRITERION = clusterPolicy("all", {
   ...CRITERIA,
 });
 
-/** Policies of the tenant, each with something of its own. */
+/** Policies of the tenant, each with a distinct value. */
 export function smallPolicies(count: number, more: JsonObject = {}): JsonObject[] {
   return many(count, (i) =>
     namespacedPolicy("shop", `p${i}`, {
@@ -58,7 +58,7 @@ export function enforcing(count: number): JsonObject[] {
   ];
 }
 
-/** What a policy can hold most of. */
+/** The parts of a policy that can grow. */
 const LARGE: readonly { readonly name: string; readonly spec: (i: number) => JsonObject }[] = [
   {
     name: "64 labels",
@@ -117,7 +117,7 @@ const LARGE: readonly { readonly name: string; readonly spec: (i: number) => Jso
   { name: "an invalid field", spec: () => ({ nodeSelector: { "not valid": "a" } }) },
 ];
 
-/** How many policies of a tenant select a pod. */
+/** The number of a tenant's policies that select a pod. */
 export const POLICY_CASES: readonly GrowthCase[] = [
   ...LARGE.flatMap(({ name, spec }) =>
     (["mutate", "validate"] as const).map((phase) => ({
@@ -137,7 +137,7 @@ export const POLICY_CASES: readonly GrowthCase[] = [
 
 const requirements = many(63, (i) => ({ key: `r${i}`, operator: "NotIn", values: ["x"] }));
 
-/** Policies of a tenant with selectors of the largest size, for pods as others have them; the pod is elsewhere. */
+/** A tenant's policies with selectors of maximum size, for ordinary pods; the pod is in another namespace. */
 export const ELSEWHERE_CASES: readonly GrowthCase[] = [
   ["one label and 63 requirements", { matchLabels: { app: "web" }, matchExpressions: requirements }],
   ["every pod", {}],

@@ -10,7 +10,7 @@ const toleration = (i: number): JsonObject => ({ key: `t${i}`, operator: "Exists
 
 const NO_POLICIES: readonly JsonObject[] = [];
 
-/** A note and the lists that it names, of a request with 16 elements for each of the note's. */
+/** A provenance annotation and the lists that it names, in a request with 16 elements for each element of the annotation. */
 const NOTES: readonly { readonly name: string; readonly origins: (n: number) => readonly JsonObject[] }[] = [
   {
     name: "origins of one toleration",
@@ -44,7 +44,7 @@ function stored(n: number, origins: readonly JsonObject[], more: JsonObject = {}
   });
 }
 
-/** What costs a product where each of one is looked for in all of another: both grow. */
+/** Cases with quadratic cost if each element of one list is searched in the other: both grow. */
 export const TOGETHER_CASES: readonly GrowthCase[] = [
   ...NOTES.flatMap(({ name, origins }) => [
     {

@@ -10,15 +10,18 @@ import { many } from "./case.ts";
 /** How much of a cluster is in the view. */
 export interface Size {
   readonly nodes: number;
-  /** Of each kind. */
+  /** The number of objects of each kind. */
   readonly policies: number;
 }
 
-/** A twelfth of the nodes that Kubernetes is tested with, and more policies than any cluster has. The bench has them all. */
+/**
+ * A twelfth of the nodes that Kubernetes is tested with, and more policies than any cluster has. The benchmark has the
+ * full number.
+ */
 export const LARGE: Size = { nodes: 5_000, policies: 1_000 };
 export const SMALL: Size = { nodes: 20, policies: 10 };
 
-/** An installation, in one of the modes that modules have, and the cluster that it knows. */
+/** An installation in one of the modules' modes, and its cluster. */
 export interface World {
   readonly name: string;
   readonly configuration: Configuration;
@@ -47,7 +50,7 @@ function nodes(count: number): JsonObject[] {
   });
 }
 
-/** Policies of every kind: a tenth of them is about the tenant. */
+/** Policies of every kind: a tenth of them select the tenant. */
 function policies(count: number): JsonObject[] {
   const tenant = (i: number) => (i % 10 === 0 ? "shop" : `other-${i}`);
   return [
@@ -99,7 +102,7 @@ const objects = (size: Size): JsonObject[] => [
   ...policies(size.policies),
 ];
 
-/** Every setting that gives a module a hook, or makes one do more. */
+/** Every setting that adds a hook to a module, or makes one do more. */
 export const WORLDS: readonly World[] = [
   {
     name: "everything on",
@@ -136,7 +139,7 @@ export const WORLDS: readonly World[] = [
   { name: "without the OS of pods", configuration: { featureGates: { IdentifyPodOS: false } }, objects },
 ];
 
-/** What the API server has of what no view keeps: the pod of a binding, and the pods of the tenant. */
+/** Objects of the API server that are not in the view: the pod of a binding, and the pods of the tenant. */
 export function factOf(need: Need, pod: JsonObject | undefined, size: Size): Fact {
   if ("access" in need) return { found: { allowed: false }, complete: true };
   if ("list" in need) {

@@ -17,7 +17,7 @@ const bad = (n: number) =>
   );
 const VALID = { namespaceSelector: {}, podSelector: {}, nodeSelector: { zone: "a" } };
 
-/** What is wrong in a policy that is written, at a size. */
+/** The errors in a written policy, at a size. */
 const SPECS: readonly { readonly name: string; readonly n: number; readonly spec: (n: number) => Json }[] = [
   { name: "unknown fields", n: 18_000, spec: (n) => ({ ...VALID, ...keys(n) }) },
   { name: "unknown fields up to the limit", n: 4_000, spec: (n) => ({ ...VALID, ...keys(n) }) },
@@ -47,7 +47,7 @@ const SPECS: readonly { readonly name: string; readonly n: number; readonly spec
     }),
   },
   {
-    name: "tolerations that are none",
+    name: "tolerations of a wrong type",
     n: 40_000,
     spec: (n) => ({ ...VALID, tolerations: many(n, () => "x") }),
   },
@@ -111,16 +111,16 @@ const SPECS: readonly { readonly name: string; readonly n: number; readonly spec
     }),
   },
   {
-    name: "gates that are none",
+    name: "gates of a wrong type",
     n: 20_000,
     spec: (n) => ({ ...VALID, schedulingGates: many(n, (i) => ({ nam: `g${i}` })) }),
   },
-  { name: "one long word", n: 350_000, spec: (n) => ({ ...VALID, onConflict: "x".repeat(n) }) },
+  { name: "one long string", n: 350_000, spec: (n) => ({ ...VALID, onConflict: "x".repeat(n) }) },
   { name: "one long unknown field", n: 350_000, spec: (n) => ({ ...VALID, ["x".repeat(n)]: 1 }) },
   { name: "a list in place of the spec", n: 40_000, spec: (n) => many(n, () => 1) },
 ];
 
-/** Policies that are judged when they are written. */
+/** Policies that are validated when they are written. */
 export const WRITTEN_CASES: readonly GrowthCase[] = [
   ...SPECS.map(({ name, n, spec }) => ({
     name: `written policy with ${name}`,

@@ -81,7 +81,7 @@ describeImage("the image", (image) => {
     }
   });
 
-  test("starts usher as no user of the system's, and says what it is", () => {
+  test("runs usher as a user without an account, and reports its name and version", () => {
     for (const { configuration, manifest } of platforms) {
       const { Labels, ...config } = configuration.config as { Labels: Record<string, string> };
       expect(config).toEqual({
@@ -103,7 +103,7 @@ describeImage("the image", (image) => {
     }
   });
 
-  test("has no shell and no program but Node, usher and the loader", () => {
+  test("has no shell and no program except Node, usher and the loader", () => {
     for (const { entries } of platforms) {
       const programs = [...entries]
         .filter(([path, { type, mode }]) => type === "file" && mode & 0o111 && !/\/libc\.so\.6$/.test(path))
@@ -121,7 +121,7 @@ describeImage("the image", (image) => {
     }
   });
 
-  test("can be read by every user and written by none, and its links lead somewhere", () => {
+  test("is readable and not writable for every user, and its links resolve", () => {
     for (const { entries } of platforms) {
       const resolve = (path: string): string => {
         const parts = path.split("/");
@@ -143,7 +143,7 @@ describeImage("the image", (image) => {
     }
   });
 
-  test("has Debian's records where scanners look, of every package and none besides", () => {
+  test("has Debian's package records where scanners look, for exactly its packages", () => {
     const lock: { packages: DebianPackage[] } = JSON.parse(
       readFileSync(join(image(), "debian.lock.json"), "utf8"),
     );
@@ -170,7 +170,7 @@ describeImage("the image", (image) => {
     }
   });
 
-  test("has a bill of materials that is valid and whole, inside and beside it", () => {
+  test("has a valid and complete bill of materials, inside and beside it", () => {
     const validator = installLocked(join(ROOT, "test", "support", "cyclonedx"));
     for (const { rootfs, architecture } of platforms) {
       const text = readFileSync(join(image(), `usher-linux-${architecture}.cdx.json`), "utf8");
@@ -189,7 +189,7 @@ describeImage("the image", (image) => {
       const ofDebian = components.filter(({ purl }) => purl.startsWith("pkg:deb/debian/"));
       expect(ofDebian).toHaveLength(6);
       for (const { hashes } of ofDebian) expect(hashes?.[0]?.content).toMatch(/^[0-9a-f]{64}$/);
-      // Every package with code in the bundle is named, with its licence beside it.
+      // Every package with code in the bundle is named, with its licence.
       const licences = readFileSync(join(rootfs, "usr/share/doc/usher/copyright"), "utf8");
       for (const { name, version: bundled, purl } of components)
         if (purl.startsWith("pkg:npm/") && name !== "node")

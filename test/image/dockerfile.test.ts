@@ -36,7 +36,7 @@ describeImage("the Dockerfile, built by buildah", (image) => {
     expect(result.status, `buildah ${args.join(" ")}\n${result.stderr}`).toBe(0);
   }
 
-  test("is the image of the layout: the same files and the same configuration", async () => {
+  test("equals the image of the layout: the same files and the same configuration", async () => {
     const layout = join(image(), "oci");
     const expected = await contents(layout, manifestFor(layout, HOST_ARCHITECTURE));
     const { created } = expected.configuration;

@@ -1,4 +1,4 @@
-// An installation of the chart whose replicas are containers of the image, in a cluster of its own.
+// An installation of the chart whose replicas are containers of the image, in its own cluster.
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -25,7 +25,7 @@ function servingUsers(): string[] {
         const [, user = ""] = /^Uid:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
         return command.startsWith("/usr/bin/node\0/usr/bin/usher\0serve\0") ? [user] : [];
       } catch {
-        // It has ended meanwhile.
+        // It has ended in the meantime.
         return [];
       }
     });

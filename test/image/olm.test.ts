@@ -22,7 +22,7 @@ const FIRST = {
   image: digest("usher", "1"),
   bundleImage: digest("bundle", "2"),
 };
-/** The validators are built on their first use. */
+/** The validators are built on first use. */
 const BUILD_MS = 60 * 60_000;
 const CSV = "bundle/manifests/project-request-limit-operator.clusterserviceversion.yaml";
 const CATALOG = "catalog/project-request-limit-operator/catalog.yaml";
@@ -48,7 +48,7 @@ describe("OLM's own validators", () => {
   }, BUILD_MS);
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  /** What a command says of files, one of them changed. */
+  /** The output of a command about files, one of which is changed. */
   function judged(
     command: "bundle" | "validate",
     files: readonly GeneratedFile[],
@@ -69,11 +69,12 @@ describe("OLM's own validators", () => {
     return { status, lines: `${stdout}${stderr}`.trim().split("\n").filter(Boolean) };
   }
 
-  test("accept the bundle, and warn of nothing that is so", () => {
+  test("accept the bundle, and warn only about known false positives", () => {
     for (const files of [olmFiles(FIRST), second()]) {
       const { status, lines } = judged("bundle", files);
       expect(status, lines.join("\n")).toBe(0);
-      // Rules of roles name no version, and both groups once had one that was removed. They come in any order.
+      // Rules of roles name no version, and both groups once had a version that was removed. The warnings are
+      // unordered.
       for (const line of lines)
         expect(line).toMatch(/deprecated .* (?:endpointslices: .*,events: |events: .*,endpointslices: )/);
     }
@@ -81,35 +82,35 @@ describe("OLM's own validators", () => {
 
   test.each<[string, (text: string) => string]>([
     ["without a name", (text) => text.replace("name: project-request-limit-operator.v0.1.0", 'name: ""')],
-    ["with a version that is none", (text) => text.replace("version: 0.1.0", "version: one")],
+    ["with an invalid version", (text) => text.replace("version: 0.1.0", "version: one")],
     [
       "without its CRD",
       (text) => text.replace("projectrequestlimits.operator.project.openshift.io", "others.example.com"),
     ],
     [
-      "with a minimum that is no version",
+      "with an invalid minimum version",
       (text) => text.replace("minKubeVersion: 1.33.0", "minKubeVersion: soon"),
     ],
-    ["with a capability that there is not", (text) => text.replace("Seamless Upgrades", "Everything")],
+    ["with an unknown capability", (text) => text.replace("Seamless Upgrades", "Everything")],
   ])("refuse a bundle %s", (_what, change) => {
     const { status, lines } = judged("bundle", olmFiles(FIRST), change);
     expect(lines.some((line) => line.startsWith("Error"))).toBe(true);
     expect(status).toBe(1);
   });
 
-  test("accept the catalog of the first release, and of one after it", () => {
+  test("accept the catalog of the first release, and of the next one", () => {
     for (const files of [olmFiles(FIRST), second()]) {
       const { status, lines } = judged("validate", files);
       expect(status, lines.join("\n")).toBe(0);
     }
   });
 
-  test("accept what the release workflow writes, of the first release and of one after it", () => {
+  test("accept the output of the release workflow, for the first release and for the next one", () => {
     const place = mkdtempSync(join(folder, "workflow-"));
     const { jobs } = parse(readFileSync(join(ROOT, ".github/workflows/release.yml"), "utf8"));
     const steps: { name?: string; run?: string }[] = jobs.publish.steps;
     const script = steps.find(({ name }) => name?.includes("OLM's bundle"))?.run ?? "";
-    // Stand-ins for what needs a registry or the forge; npm runs the real command.
+    // Stand-ins for commands that need a registry or the forge; npm runs the real command.
     const programs = {
       npm: `shift 3; exec ${process.execPath} ${ROOT}/deploy/generate/main.ts "$@"`,
       gh: `if [ "$2" = list ]; then echo "$LAST"; else cp catalog.yaml last.yaml; fi`,
@@ -153,10 +154,7 @@ describe("OLM's own validators", () => {
       (text) => text.replace(/^name: project-request-limit-operator.v0.2.0$/m, "name: other.v0.2.0"),
     ],
     ["two heads of a channel", (text) => text.replace(/^ +replaces: .*\n/m, "")],
-    [
-      "a default channel that there is not",
-      (text) => text.replace("defaultChannel: stable", "defaultChannel: fast"),
-    ],
+    ["an unknown default channel", (text) => text.replace("defaultChannel: stable", "defaultChannel: fast")],
   ])("refuse a catalog with %s", (_what, change) => {
     expect(judged("validate", second(), change).status).toBe(1);
   });
@@ -166,7 +164,7 @@ describe("the bundle", () => {
   const { csv, crds, ownProperties, relatedImages } = bundleOf(FIRST);
   const module = allModules.find(({ operator }) => operator !== undefined);
 
-  test("has exactly the operator's rights", () => {
+  test("has exactly the operator's permissions", () => {
     const declared = { installation: DEFAULT_INSTALLATION, gates: new Gates([]) };
     for (const [permissions, kind] of [
       ["clusterPermissions", "ClusterRole"],
@@ -182,7 +180,7 @@ describe("the bundle", () => {
     }
   });
 
-  test("is for all namespaces and suggests the operator's own, from and up to the releases that are tested", () => {
+  test("supports all namespaces, suggests the operator's own, and declares the tested range of releases", () => {
     const modes = listAt(csv, "spec", "installModes").filter((one) => at(one, "supported") === true);
     expect(modes.map((one) => stringAt(one, "type"))).toEqual(["AllNamespaces"]);
     expect(at(csv, "metadata", "annotations", "operatorframework.io/suggested-namespace")).toBe(
@@ -216,7 +214,7 @@ describe("the bundle", () => {
     expect(JSON.stringify(csv)).not.toContain("runAsUser");
   });
 
-  test("leads from every release to this one", () => {
+  test("has an upgrade path from every release to this one", () => {
     const catalog = parseAllDocuments(textOf(second(), CATALOG)).map((one) => one.toJS() as JsonObject);
     expect(catalog.find(({ schema }) => schema === "olm.package")).toMatchObject({
       defaultChannel: "stable",

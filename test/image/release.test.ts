@@ -20,11 +20,11 @@ function release(tag: string): { readonly status: number | null; readonly stderr
   return spawnSync(process.execPath, ["scripts/release-version.mjs", tag], { cwd: ROOT, encoding: "utf8" });
 }
 
-// It is built with Go, as the control plane is.
+// Built with Go, like the control plane.
 describe.skipIf(inject("clusterUnavailable") !== "")("workflows", () => {
   test("pass actionlint", async () => {
     const actionlint = await ensureTool("actionlint");
-    // Not by tools that happen to be on this machine.
+    // Not with tools that happen to be on this machine.
     const { status, stdout } = spawnSync(actionlint, ["-shellcheck=", "-pyflakes=", ...workflows], {
       encoding: "utf8",
     });
@@ -32,7 +32,7 @@ describe.skipIf(inject("clusterUnavailable") !== "")("workflows", () => {
   }, 600_000);
 });
 
-test.each(workflows)("%s names actions by version, and each job what it may do", (file) => {
+test.each(workflows)("%s pins actions by version, and declares the permissions of each job", (file) => {
   const { permissions, jobs }: Workflow = parse(readFileSync(file, "utf8"));
   expect(permissions).toEqual({});
   for (const job of Object.values(jobs)) {
@@ -42,14 +42,14 @@ test.each(workflows)("%s names actions by version, and each job what it may do",
   }
 });
 
-test("a tag of another version than the files is refused, with every file that differs", () => {
+test("a tag that differs from the version of the files is refused, with every file that differs", () => {
   const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
   const { status, stderr } = release("v99.0.0");
   expect(status).toBe(1);
   for (const file of ["package.json", "package-lock.json", "Chart.yaml, version", "Chart.yaml, appVersion"])
     expect(stderr).toContain(`${file}: is of version ${version}, and the tag is v99.0.0\n`);
   expect(stderr).toContain("CHANGELOG.md: does not name 99.0.0");
-  // Until it is released, a version is only missing from the CHANGELOG.
+  // Before its release, a version is missing only from the CHANGELOG.
   expect(release(`v${version}`).stderr).toMatch(
     /^(?:CHANGELOG\.md: does not name \S+, and the tag is \S+\n)?$/,
   );

@@ -14,7 +14,7 @@ describeImage("two builds of one lock", (image) => {
   const folder = mkdtempSync(join(downloads, "twice-"));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  test("have one digest, elsewhere, with other settings, and with no layer of the first", () => {
+  test("have the same digest in another folder, with other settings, and without layers of the first", () => {
     const cache = join(folder, "cache", "image");
     mkdirSync(cache, { recursive: true });
     for (const name of readdirSync(downloads))

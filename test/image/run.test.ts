@@ -16,7 +16,7 @@ import { SECCOMP_FILTER } from "../container/seccomp.ts";
 import { securityOf } from "../container/security.ts";
 
 const USER = 65_532;
-/** One of those that OpenShift gives out. */
+/** A user id from OpenShift's range. */
 const ARBITRARY = 1_000_680_000;
 const EXAMPLES = { source: join(ROOT, "examples"), destination: "/examples", readOnly: true };
 const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
@@ -28,7 +28,7 @@ function podSpec(): Json | undefined {
   return at(deployment, "spec", "template", "spec");
 }
 
-/** As the restricted-v2 constraint makes it: the pod names no user, and gets one of its namespace. */
+/** As the restricted-v2 constraint sets it: the pod names no user, and gets one of its namespace's range. */
 function withArbitraryUser(context: JsonObject): JsonObject {
   return { ...context, runAsUser: ARBITRARY, fsGroup: ARBITRARY };
 }
@@ -56,7 +56,7 @@ describeImage("a container of the image", (image) => {
       const value = stringAt(one, "value");
       return value === undefined ? [] : [[stringAt(one, "name") ?? "", value]];
     });
-    // An emptyDir is for everybody.
+    // An emptyDir is writable for every user.
     const writable = mkdtempSync(join(folder, "tmp-"));
     chmodSync(writable, 0o777);
     return {
@@ -120,12 +120,12 @@ describeImage("a container of the image", (image) => {
     });
     expect(status).toBe(200);
     expect(JSON.parse(body).response).toMatchObject({ uid: "1", allowed: true, patchType: "JSONPatch" });
-    // To the whole group, as a runtime does: the first process of it is not the container's.
+    // To the whole group, as a runtime does: its first process is not the container's.
     process.kill(-(child.pid ?? 0), "SIGTERM");
     expect((await served.end).code).toBe(0);
   });
 
-  test("has the operand of ProjectRequestLimit as a program of its own", async () => {
+  test("has the operand of ProjectRequestLimit as a separate program", async () => {
     const program = "/usr/bin/project-request-limit-admission";
     const version = await ran(container([program, "--version"]));
     expect(version).toMatchObject({
@@ -158,7 +158,7 @@ describeImage("a container of the image", (image) => {
       home: "/home/usher",
       capabilities: "0000000000000000",
       noNewPrivileges: "1",
-      // Plain Linux has no filter to offer.
+      // Plain Linux has no seccomp filter to apply.
       seccomp: by === "chroot" ? "0" : "2",
       root: "EROFS",
       own: "EROFS",
@@ -166,14 +166,14 @@ describeImage("a container of the image", (image) => {
     });
   });
 
-  test("ends whole when the process that started it is killed", async () => {
+  test("ends completely when the process that started it is killed", async () => {
     const run = container(["/usr/bin/node", "--eval", "console.log('up'); setInterval(() => {}, 1e6)"]);
     const [command = "", ...args] = commandFor(by, run);
     const child = start(command, args, { detached: true });
     const served = await watched(child);
     expect(served.line).toBe("up");
     process.kill(-(child.pid ?? 0), "SIGKILL");
-    // Its output ends only when the last process that holds it is gone.
+    // The output ends only when the last process that holds it is gone.
     await served.end;
   });
 
@@ -194,7 +194,7 @@ describeImage("a container of the image", (image) => {
     };
     try {
       expect(await run("--version")).toMatchObject({ code: 0, out: `${version}\n` });
-      // Emulated, that alone takes ten seconds.
+      // Under emulation, that alone takes ten seconds.
       if (!LONG) return;
       const review = ["review", "/examples/pods/etcd.yaml", "--source", "/examples/cluster", "-o", "json"];
       const { code, out } = await run(...review);

@@ -1,4 +1,4 @@
-// Verdicts of core/scheduling beside those of the oracle, as data that must be equal.
+// Verdicts of core/scheduling and of the oracle, in a comparable form.
 import type { JsonObject } from "../../src/core/json.ts";
 import { outcomesOf } from "../../src/core/scheduling/outcomes.ts";
 import { feasibleNodes, type NodeVerdict, type PreparedWorld } from "../../src/core/scheduling/scheduling.ts";
@@ -19,7 +19,7 @@ export function oracleVerdicts(answer: OracleAnswer["pods"][number], names: read
 function describe({ code, plugin = "", reasons = [] }: OracleVerdict): string {
   if (code === "Success") return "fits";
   if (code === "Error") return "error";
-  // The scheduler walks a map of resources, so that their order says nothing.
+  // The scheduler iterates over a map of resources, so their order is random.
   const resolvable = code === "Unschedulable" ? " (resolvable)" : "";
   return `${plugin}${resolvable}: ${[...reasons].sort().join(", ")}`;
 }

@@ -1,12 +1,12 @@
-// Builds the oracle once before the tests of the project `oracle`, in vitest's own process, where its progress is seen.
+// Builds the oracle once before the tests of the project `oracle`, in vitest's own process, which shows the progress.
 import type { TestProject } from "vitest/node";
 import { ensureSchedulerOracle, oracleUnavailable } from "../cluster/binaries.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** By release the path of the oracle. */
+    /** The path of the oracle by release. */
     readonly schedulerOracles: Readonly<Record<string, string>>;
-    /** Why there can be no oracle here; empty where there can. */
+    /** Why this machine can't have an oracle; empty if it can. */
     readonly oracleUnavailable: string;
   }
 }
@@ -29,7 +29,7 @@ export default async function setup(project: TestProject): Promise<() => void> {
   };
 }
 
-/** The newest release has no name of its own among the recipes. */
+/** The newest release has no name among the recipes. */
 function named(release: string): string {
   return release === NEWEST ? "" : release;
 }

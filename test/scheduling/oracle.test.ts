@@ -6,7 +6,7 @@ import { oracleVerdicts, ownVerdicts } from "./compare.ts";
 import { Oracle } from "./oracle.ts";
 import { type Case, cases } from "./worlds.ts";
 
-/** `npm run test:long` says more; they are shared by the releases. */
+/** `npm run test:long` runs more worlds; the releases share them. */
 const RUNS = Number(process.env["USHER_SCHEDULING_RUNS"] ?? 3_000);
 const oracles = Object.entries(inject("schedulerOracles"));
 
@@ -19,7 +19,7 @@ describe.skipIf(inject("oracleUnavailable") !== "")("the filters of kube-schedul
     afterAll(() => oracle.close());
 
     test(
-      "judge every node of random worlds as core/scheduling does: node, plugin and reason",
+      "decide for every node of random worlds as core/scheduling does: node, plugin and reason",
       async () => {
         const seen = new Set<string>();
         await fc.assert(
@@ -28,7 +28,7 @@ describe.skipIf(inject("oracleUnavailable") !== "")("the filters of kube-schedul
           }),
           { numRuns: Math.ceil(RUNS / oracles.length) },
         );
-        // The worlds reach every filter that is simulated.
+        // The worlds reach every simulated filter.
         const filters = filtersOf(release as KubernetesRelease).map(({ name }) => name);
         const reached = filters.filter((name) => !NOT_SIMULATED.has(name));
         expect([...seen].sort()).toEqual(expect.arrayContaining(reached));
@@ -38,16 +38,19 @@ describe.skipIf(inject("oracleUnavailable") !== "")("the filters of kube-schedul
   });
 });
 
-/** Their answer is unknown or nothing, for which the oracle has no plugin. */
+/** Their verdict is unknown or absent, for which the oracle has no plugin. */
 const NOT_SIMULATED: ReadonlySet<string> = new Set(["Scheduler", "DynamicResources"]);
 
-/** Edges that are left open on purpose. */
+/** Deliberately unsimulated edge cases. */
 const OPEN: ReadonlySet<string> = new Set([
   "unknown VolumeBinding: several claims of the pod could bind the same volumes",
   "unknown NodeVolumeLimits: in-tree volumes are translated to those of a CSI driver, whose limit is not known",
 ]);
 
-/** The candidates on which the two do not agree. Beside those edges an answer may be unknown only where the scheduler itself fails. */
+/**
+ * The candidates on which the two disagree. Beside those edge cases a verdict may be unknown only where the scheduler
+ * itself fails.
+ */
 async function judgedBoth(
   { world, candidates }: Case,
   oracle: Oracle,

@@ -1,4 +1,4 @@
-// The filters of kube-scheduler itself, asked by lines of JSON: see ../cluster/build/scheduler-oracle.
+// The filters of kube-scheduler itself, called with lines of JSON: see ../cluster/build/scheduler-oracle.
 import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import type { JsonObject } from "../../src/core/json.ts";

@@ -1,4 +1,5 @@
-// Random worlds for the filters: few names and few values, so that pods and nodes meet, and every optional field is absent now and then.
+// Random worlds for the filters: few names and few values, so that pods and nodes match, and every optional field is
+// sometimes absent.
 import fc from "fast-check";
 import type { Json, JsonObject } from "../../src/core/json.ts";
 import type { SchedulingWorld } from "../../src/core/scheduling/world.ts";
@@ -96,7 +97,7 @@ const nodeLabels = sometimes({
   size: pick("3", "5", "big", "-1"),
 });
 
-/** The features that a world has: few at a time, so that the filters that are asked last are reached, too. */
+/** The features of a world: few at a time, so that the last filters are reached, too. */
 const FEATURES = [
   "taints",
   "cordons",
@@ -343,7 +344,7 @@ function podOf(
     .map((parts) => assemble(name, parts));
 }
 
-/** A pod in resize: what its containers were given, and what runs. */
+/** A pod in resize: the allocated and the actual resources of its containers. */
 const status: Arbitrary<JsonObject> = fc
   .record({
     phase: fc.oneof(
@@ -602,7 +603,7 @@ export interface Case {
   readonly candidates: readonly JsonObject[];
 }
 
-/** Some nodes, pods on them, volumes, and pods to judge. Nothing in it is beyond what the API server admits. */
+/** Some nodes, pods on them, volumes, and pods to schedule. The API server would admit all of it. */
 export const cases: Arbitrary<Case> = fc
   .tuple(fc.integer({ min: 1, max: NODE_NAMES.length }), focus)
   .chain(([count, has]) => {

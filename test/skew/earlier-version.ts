@@ -1,4 +1,4 @@
-// The version from which an upgrade is tried: the last commit before usher could be installed by a chart.
+// The version that an upgrade starts from: the last commit before usher could be installed by a chart.
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,7 +7,7 @@ import { ROOT } from "../cli/usher.ts";
 
 const COMMIT = "eeab7436";
 
-/** Its files in a folder of their own, with this repository's packages; `undefined` where the history does not have it. */
+/** Its files in their own folder, with this repository's packages; `undefined` if the history does not contain it. */
 export function earlierVersion(): { readonly folder: string; readonly remove: () => void } | undefined {
   try {
     execFileSync("git", ["cat-file", "-e", `${COMMIT}^{commit}`], { cwd: ROOT, stdio: "ignore" });

@@ -1,4 +1,5 @@
-// A version after this one: this repository under another version, with a field of policies that no earlier CRD knows, and its chart.
+// A version after this one: this repository under another version, with a policy field that no earlier CRD knows, and
+// its chart.
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -6,12 +7,12 @@ import { join } from "node:path";
 import { ROOT } from "../cli/usher.ts";
 
 export const NEXT = "0.2.0";
-/** The field, a text. */
+/** The field, a string. */
 export const NEW_FIELD = "purpose";
 
 export interface NextVersion {
   readonly chart: string;
-  /** What an image of it starts. */
+  /** The program that its image starts. */
   readonly command: readonly string[];
   readonly remove: () => void;
 }

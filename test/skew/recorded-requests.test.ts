@@ -1,4 +1,5 @@
-// The same requests at the version before and at this one, with the same policies: an upgrade must change no decision unnoticed.
+// Sends the same requests to the earlier version and to this one, with the same policies: an upgrade must not change a
+// decision unnoticed.
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { post, readyOf, watched } from "../cli/serving.ts";
@@ -10,7 +11,7 @@ const earlier = earlierVersion();
 if (earlier === undefined) process.stderr.write(`${NOT_THERE}\n`);
 afterAll(() => earlier?.remove());
 
-/** Each is a connection of its own. */
+/** Each request has its own connection. */
 const AT_ONCE = 16;
 
 const CONFIGURATION = {
@@ -23,7 +24,7 @@ const CONFIGURATION = {
   },
 };
 
-/** All answers of one version, in the order of the requests. */
+/** All responses of one version, in the order of the requests. */
 async function answersOf(main: string, source: string, config: string, reviews: readonly object[]) {
   const args = [
     "serve",
@@ -55,14 +56,14 @@ async function answersOf(main: string, source: string, config: string, reviews: 
   return answers;
 }
 
-/** Warnings that the version before did not have, or worded otherwise. */
+/** Warnings that the earlier version did not have, or worded differently. */
 const OTHER_WARNINGS = [
   /^spec: selects 0 of \d+ nodes: /,
   /: while usher is away, no pod can be assigned or bound to nodes of the group /,
   /pods on nodes of the group (that )?are not authorised/,
 ];
 
-/** Without those, and without provenance: the version before did not record the edits of pod-os and node-guard. */
+/** Without those warnings, and without provenance: the earlier version did not record the edits of pod-os and node-guard. */
 function comparable(answer: { readonly body: string }): object {
   const body = JSON.parse(answer.body, (key, value) => {
     if (key === "warnings" && Array.isArray(value)) {
@@ -82,7 +83,7 @@ function comparable(answer: { readonly body: string }): object {
 }
 
 test.skipIf(earlier === undefined)(
-  "requests about all examples are decided as by the version before",
+  "requests about all examples are decided as by the earlier version",
   async () => {
     const config = join(folder({ "usher.yaml": JSON.stringify(CONFIGURATION) }), "usher.yaml");
     const source = join(earlier?.folder ?? "", "examples");
@@ -93,11 +94,11 @@ test.skipIf(earlier === undefined)(
       answersOf(MAIN, source, config, reviews),
     ]);
     for (const [i, one] of now.entries()) {
-      // Each phase is asked about the object as it was sent. The version before admitted pods that it had not steered.
+      // Each phase gets the object as sent. The earlier version admitted pods that it had not steered.
       if (one.body.includes("USHER-G13")) continue;
       expect(comparable(one)).toEqual(comparable(before[i] ?? { body: "{}" }));
     }
-    // Something was judged at all: changed, and refused.
+    // Some requests were changed, and some were refused.
     const texts = now.map((one) => JSON.stringify(one));
     expect(texts.filter((text) => text.includes("JSONPatch")).length).toBeGreaterThan(10);
     expect(texts.filter((text) => /allowed\\*":false/.test(text)).length).toBeGreaterThan(10);

@@ -1,4 +1,5 @@
-// Requests as an API server sends them, for every object of the examples: who creates, changes and deletes it, and how.
+// Requests as an API server sends them, for every object of the examples: its creation, changes and deletion by several
+// users.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseAllDocuments } from "yaml";
@@ -30,7 +31,7 @@ function objectsIn(folder: string): JsonObject[] {
   );
 }
 
-/** As a client changes it: a label, and where there is a pod a toleration and another image. */
+/** A typical client change: a label, and for pods a toleration and another image. */
 function changed(object: JsonObject): JsonObject {
   const copy = structuredClone(object) as JsonObject & { metadata: { labels?: Record<string, string> } };
   copy.metadata.labels = { ...copy.metadata.labels, changed: "yes" };

@@ -1,11 +1,14 @@
-// Packages of the registry that single tests need, apart from usher's own dependencies.
+// Registry packages that single tests need, apart from usher's own dependencies.
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { cpSync, existsSync, mkdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { cacheFolder } from "../cluster/binaries/places.ts";
 
-/** Installs what a folder's package-lock.json lists, once, outside the clone; gives where. Other files of the folder go along. */
+/**
+ * Installs the packages of a folder's package-lock.json, once, outside the clone; returns the path. Copies the folder's
+ * other files too.
+ */
 export function installLocked(source: string): string {
   const lock = readFileSync(join(source, "package-lock.json"));
   const name = `${basename(source)}-${createHash("sha256").update(lock).digest("hex").slice(0, 12)}`;

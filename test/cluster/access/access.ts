@@ -1,5 +1,5 @@
-// A running cluster as a test sees it. Made from plain data, so that a test in another process than the one that started the cluster
-// has all of it.
+// A running cluster as tests see it. Made from plain data, so that a test in another process than the one that started
+// the cluster can use all of it.
 import { mkdirSync } from "node:fs";
 import { request as httpRequest, type RequestOptions } from "node:http";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ import { readPodLog } from "./pod-log.ts";
 export interface ClusterInfo {
   readonly server: string;
   readonly ca: KeyedCertificate;
-  /** Holds the components' logs, kubeconfigs and all else of this cluster. */
+  /** Holds the components' logs, kubeconfigs and all other files of this cluster. */
   readonly folder: string;
   readonly kubectl: string;
   readonly auditLog: string;
@@ -47,12 +47,15 @@ export class ClusterAccess {
     return this.info.server;
   }
 
-  /** The path of a kubeconfig for anyone: `kubeconfig("system:node:n1", ["system:nodes"])`. Without a user: the administrator. */
+  /**
+   * The path of a kubeconfig for any identity: `kubeconfig("system:node:n1", ["system:nodes"])`. Without a user: the
+   * administrator.
+   */
   kubeconfig(user?: string, groups: readonly string[] = []): Promise<string> {
     return this.#identities.kubeconfig(user === undefined ? ADMIN : { user, groups });
   }
 
-  /** Runs kubectl; `as` is who it is by certificate, not by impersonation. */
+  /** Runs kubectl; `as` is the identity of its client certificate, not an impersonation. */
   async kubectl(args: readonly string[], options: KubectlOptions = {}): Promise<CommandResult> {
     const kubeconfig = await this.#identities.kubeconfig(options.as ?? ADMIN);
     return runKubectl(this.info.kubectl, args, kubeconfig, this.#home, options.input);
@@ -65,7 +68,7 @@ export class ClusterAccess {
     if (code !== 0) throw new Error(`kubectl apply: ${stderr}`);
   }
 
-  /** One request, whatever the answer. A PATCH with a list is a JSON Patch, with an object a merge patch. */
+  /** Sends one request and returns any response. A PATCH with a list is a JSON Patch, with an object a merge patch. */
   request(
     method: string,
     path: string,
@@ -75,7 +78,7 @@ export class ClusterAccess {
     return this.client.request(method, path, body, identity);
   }
 
-  /** One request that must succeed; its body. */
+  /** Sends one request that must succeed; returns its body. */
   call(
     method: string,
     path: string,
@@ -85,7 +88,7 @@ export class ClusterAccess {
     return this.client.call(method, path, body, identity);
   }
 
-  /** A node that kwok makes Ready. */
+  /** Creates a node that kwok makes Ready. */
   createNode(name: string, options?: NodeOptions): Promise<void> {
     return createNode(this.client, name, options);
   }
@@ -94,12 +97,12 @@ export class ClusterAccess {
     return readAuditLog(this.info.auditLog);
   }
 
-  /** What the containers of a pod that really runs have printed. */
+  /** The output of the containers of a pod that runs for real. */
   podLog(namespace: string, name: string): string {
     return readPodLog(this.info.folder, namespace, name);
   }
 
-  /** Sends what the API server dials at `host:port` to a port of this machine. */
+  /** Routes connections of the API server to `host:port` to a local port. */
   async route(host: string, port: number, localPort: number): Promise<void> {
     await this.#onRoute("PUT", `${address(host, port)}?port=${localPort}`);
   }
@@ -108,14 +111,14 @@ export class ClusterAccess {
     await this.#onRoute("DELETE", address(host, port));
   }
 
-  /** The port of this machine behind an address of the cluster, a pod's or a Service's, for a test to call it itself. */
+  /** The local port behind an address of the cluster (a pod's or a Service's), so that a test can call it directly. */
   async localPort(host: string, port: number): Promise<number> {
     const local = Number(await this.#onRoute("GET", address(host, port)));
     if (!local) throw new Error(`nothing ready at ${address(host, port)}`);
     return local;
   }
 
-  /** Lets go of connections; the cluster runs on. */
+  /** Closes connections; the cluster keeps running. */
   close(): void {
     this.client.close();
   }

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { Json } from "../../../src/core/json.ts";
 
-/** What is commonly read of an entry; the rest is there too. */
+/** The commonly read fields of an entry; the others are present too. */
 export interface AuditEntry {
   readonly verb: string;
   readonly user: { readonly username: string; readonly groups?: readonly string[] };
@@ -17,7 +17,7 @@ export interface AuditEntry {
   readonly [field: string]: Json | undefined | object;
 }
 
-/** All whole lines of an audit log; the last one may still be being written. */
+/** All complete lines of an audit log; the last line may be half written. */
 export function readAuditLog(path: string): readonly AuditEntry[] {
   let text: string;
   try {

@@ -1,4 +1,4 @@
-// A thin JSON client: one request, the status and the body as they came. Made for tests, where a refusal is often what is expected.
+// A thin JSON client: one request, the raw status and body. Made for tests, which often expect a refusal.
 
 import type { IncomingMessage } from "node:http";
 import { Agent, type RequestOptions, request } from "node:https";
@@ -11,7 +11,7 @@ export interface Reply {
   readonly body: Json;
 }
 
-/** An answer of the API server that is not a success. */
+/** A response of the API server other than success. */
 export class StatusError extends Error {
   readonly status: number;
   readonly body: Json;
@@ -29,7 +29,7 @@ type Body = JsonObject | readonly Json[] | Buffer;
 function contentType(method: string, body: Body): string {
   if (Buffer.isBuffer(body)) return "application/vnd.kubernetes.protobuf";
   if (method !== "PATCH") return "application/json";
-  // A JSON Patch is a list, a merge patch an object; no other kind is a list.
+  // A JSON Patch is a list, a merge patch an object; no other body is a list.
   return isObject(body) ? "application/merge-patch+json" : "application/json-patch+json";
 }
 
@@ -58,7 +58,7 @@ export class Client {
 
   async #agent(identity: Identity): Promise<Agent> {
     const pair = await this.#identities.certificate(identity);
-    // Certificates are issued once an identity, so the certificate is the key.
+    // Each identity's certificate is issued once, so the certificate can be the key.
     const agent =
       this.#agents.get(pair.certificate) ??
       new Agent({ keepAlive: true, ca: this.#ca, cert: pair.certificate, key: pair.key });
@@ -66,7 +66,7 @@ export class Client {
     return agent;
   }
 
-  /** Sends and gives the response as it begins, for watches. */
+  /** Sends a request and returns the response when it begins, for watches. */
   async open(
     method: string,
     path: string,
@@ -102,7 +102,7 @@ export class Client {
     return { status: response.statusCode ?? 0, headers: response.headers, body: await read(response) };
   }
 
-  /** As `request`, for where only success will do: gives the body, throws on any other answer. */
+  /** Like `request`, but throws on any response other than success; returns the body. */
   async call(
     method: string,
     path: string,

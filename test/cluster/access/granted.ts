@@ -2,7 +2,7 @@ import type { JsonObject } from "../../../src/core/json.ts";
 
 const RBAC = "rbac.authorization.k8s.io";
 
-/** What lets one user do something with namespaces: a ClusterRole and its binding. */
+/** The ClusterRole and binding that grant one user something on namespaces. */
 export function grantedNamespaces(user: string, ...verbs: readonly string[]): JsonObject[] {
   const metadata = { name: `namespaces-of-${user}` };
   return [

@@ -1,4 +1,5 @@
-// Who a test is to the API server. A client certificate can name anyone, so a test can be a node, a person in a group or a controller.
+// Identities of tests towards the API server. A client certificate can name any user, so a test can be a node, a user
+// in a group or a controller.
 import { createHash } from "node:crypto";
 import { renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,10 +10,10 @@ export interface Identity {
   readonly groups?: readonly string[];
 }
 
-/** May do everything, as in any cluster's first kubeconfig. */
+/** May do everything, like the first kubeconfig of any cluster. */
 export const ADMIN: Identity = { user: "usher-test-admin", groups: ["system:masters"] };
 
-/** What a kubelet is. */
+/** The identity of a kubelet. */
 export function nodeIdentity(node: string): Identity {
   return { user: `system:node:${node}`, groups: ["system:nodes"] };
 }
@@ -21,7 +22,7 @@ function keyOf({ user, groups = [] }: Identity): string {
   return JSON.stringify([user, ...groups]);
 }
 
-/** A file name that a person recognises, and that no other identity has. */
+/** A file name that is readable and unique per identity. */
 function fileName(identity: Identity): string {
   const hash = createHash("sha256").update(keyOf(identity)).digest("hex").slice(0, 8);
   return `${identity.user.replace(/[^\w.-]+/g, "-").slice(0, 80)}-${hash}.kubeconfig`;
@@ -49,7 +50,7 @@ export class Identities {
     return known;
   }
 
-  /** Writes a kubeconfig for an identity and gives its path. */
+  /** Writes a kubeconfig for an identity and returns its path. */
   async kubeconfig(identity: Identity): Promise<string> {
     const pair = await this.certificate(identity);
     const base64 = (text: string): string => Buffer.from(text).toString("base64");
@@ -73,7 +74,7 @@ export class Identities {
       "current-context": "test",
     };
     const path = join(this.#folder, fileName(identity));
-    // Test files of the shared cluster write the same one: a reader sees a whole file.
+    // Test files of the shared cluster write the same file; the rename lets readers see only whole files.
     const draft = `${path}.${process.pid}`;
     writeFileSync(draft, JSON.stringify(content), { mode: 0o600 });
     renameSync(draft, path);

@@ -6,7 +6,7 @@ export interface CommandResult {
   readonly stderr: string;
 }
 
-/** Runs kubectl to its end. It never throws on a refusal: that is often what a test looks for. */
+/** Runs kubectl to its end. Never throws on a refusal, because tests often expect one. */
 export function runKubectl(
   binary: string,
   args: readonly string[],
@@ -15,7 +15,7 @@ export function runKubectl(
   input?: string,
 ): Promise<CommandResult> {
   return new Promise((resolve, reject) => {
-    // A home of its own, so that neither a person's settings nor a cache of another cluster's resources are read.
+    // Its own home, so that kubectl reads neither the user's settings nor a cache of another cluster's resources.
     const env = { PATH: process.env["PATH"], HOME: home, KUBECONFIG: kubeconfig };
     const child = spawn(binary, args, { env, stdio: ["pipe", "pipe", "pipe"] });
     const result = { stdout: "", stderr: "" };
@@ -26,7 +26,7 @@ export function runKubectl(
     }
     child.once("error", reject);
     child.once("close", (code) => resolve({ code: code ?? -1, ...result }));
-    // kubectl may end before it has read everything.
+    // kubectl may exit before it has read everything.
     child.stdin.on("error", () => undefined);
     child.stdin.end(input ?? "");
   });

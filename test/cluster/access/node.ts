@@ -6,7 +6,7 @@ import { eventually } from "./wait.ts";
 export interface NodeOptions {
   readonly labels?: Readonly<Record<string, string>>;
   readonly taints?: readonly JsonObject[];
-  /** Amounts of cpu, memory, pods and others; large ones where not given. */
+  /** Amounts of cpu, memory, pods and others; large by default. */
   readonly capacity?: Readonly<Record<string, string>>;
   readonly conditions?: readonly JsonObject[];
 }
@@ -38,14 +38,14 @@ function isReady(node: Json): boolean {
   const ready = listAt(node, "status", "conditions").find(
     (condition) => stringAt(condition, "type") === "Ready",
   );
-  // The taint goes some moments after; until then no pod comes.
+  // The taint is removed some moments later; until then no pod is scheduled.
   const notReady = listAt(node, "spec", "taints").some(
     (taint) => stringAt(taint, "key") === "node.kubernetes.io/not-ready",
   );
   return stringAt(ready, "status") === "True" && !notReady;
 }
 
-/** Creates a node, and waits until pods can come. */
+/** Creates a node, and waits until it accepts pods. */
 export async function createNode(client: Client, name: string, options: NodeOptions = {}): Promise<void> {
   await client.call("POST", "/api/v1/nodes", nodeObject(name, options));
   await eventually(`node ${name} Ready`, async () =>

@@ -3,12 +3,12 @@ import { join } from "node:path";
 
 const PODS = "pods";
 
-/** The folder of a pod that really runs. The uid is in it: a pod of a StatefulSet comes again under its old name. */
+/** The folder of a pod that runs for real. The path contains the uid: a StatefulSet's pod returns under its old name. */
 export function podFolder(folder: string, namespace: string, name: string, uid: string): string {
   return join(folder, PODS, `${namespace}_${name}_${uid}`);
 }
 
-/** All that the containers of the pods of this name have printed, oldest pod first. */
+/** The output of the containers of all pods of this name, oldest pod first. */
 export function readPodLog(folder: string, namespace: string, name: string): string {
   const root = join(folder, PODS);
   let names: readonly string[];

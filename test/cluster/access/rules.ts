@@ -4,7 +4,7 @@ import { DEFAULT_INSTALLATION } from "../../../src/core/module/installation.ts";
 import { type DeclaredRole, grantedRights, ruleOf } from "../../../src/core/registration/rights.ts";
 import type { ClusterAccess } from "./access.ts";
 
-/** What a service account of a namespace may do in a namespace, beyond what every account may, as `verb resource.group name`. */
+/** The permissions of a service account in a namespace, beyond those of every account, as `verb resource.group name`. */
 export async function rightsOf(
   cluster: ClusterAccess,
   account: { readonly namespace: string; readonly name: string },
@@ -25,14 +25,14 @@ export async function rightsOf(
   return [...new Set(await allowed(account.name))].filter((right) => !everyone.includes(right)).sort();
 }
 
-/** What roles declare, spelled the same. */
+/** The permissions that roles declare, in the same form. */
 export function declaredRights(roles: readonly DeclaredRole[]): string[] {
   const declared = { installation: DEFAULT_INSTALLATION, gates: new Gates([]) };
   const rules = roles.flatMap(({ rights }) => grantedRights(rights, declared).map(ruleOf));
   return [...new Set(rules.flatMap(spelled))].sort();
 }
 
-/** One text for each verb, resource and name of a rule. */
+/** One string for each verb, resource and name of a rule. */
 function spelled(rule: Json): string[] {
   const list = (field: string) => listAt(rule, field).map(String);
   const names = list("resourceNames");

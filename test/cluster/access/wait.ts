@@ -2,10 +2,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 const LOOK_AGAIN_MS = 100;
 
-/** Never a limit of what is tested: a busy machine may take long for what takes a second. */
+/** Only bounds the wait, not the behaviour under test: a busy machine may be slow. */
 const DEFAULT_TIMEOUT_MS = 60_000;
 
-/** Asks until there is an answer other than `undefined` or `false`; after `timeoutMs` says what was awaited and the last error. */
+/**
+ * Polls until the result is neither `undefined` nor `false`; after `timeoutMs` throws with the awaited condition and
+ * the last error.
+ */
 export async function eventually<T>(
   what: string,
   ask: () => Promise<T | undefined | false> | T | undefined | false,

@@ -1,4 +1,4 @@
-// List and watch, for the harness's own needs only: on any trouble it lists again. What usher itself does is far more careful.
+// List and watch, for the harness only: it lists again after any error. Usher's own reflector is far more careful.
 import type { IncomingMessage } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isObject, type Json, type JsonObject, listAt, stringAt } from "../../../src/core/json.ts";

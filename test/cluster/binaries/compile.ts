@@ -1,10 +1,10 @@
-// One `go build`, into the cache at once or not at all.
+// One `go build`, into the cache atomically.
 import { spawn } from "node:child_process";
 import { mkdirSync, renameSync, rmSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { BUILD_FOLDER, buildArguments, type Recipe, readModule, requiredVersion } from "./recipes.ts";
 
-/** How much of what Go said goes into the error. */
+/** How much of Go's output goes into the error. */
 const TAIL = 4000;
 
 /** Makes the file `target` from a recipe, or rejects and leaves nothing there. */
@@ -36,7 +36,7 @@ export function goCompiler(go: string): Compiler {
   };
 }
 
-/** Compiles beside the final place and renames: a reader sees a whole binary or none. */
+/** Compiles beside the final path and renames: a reader sees a whole binary or none. */
 export async function compileInto(path: string, recipe: Recipe, compile: Compiler): Promise<void> {
   const folder = dirname(path);
   mkdirSync(folder, { recursive: true });

@@ -6,7 +6,10 @@ import { livingOwner, ownerMark } from "../processes/owner.ts";
 
 const LOOK_AGAIN_MS = 500;
 
-/** A hard link fails where the name is taken, and the file has its content from the start: the file system decides who was first. */
+/**
+ * A hard link fails if the name is taken, and the file has its content from the start: the file system decides which
+ * process was first.
+ */
 function take(path: string, mark: string): boolean {
   const draft = `${path}.${process.pid}`;
   writeFileSync(draft, mark);
@@ -30,8 +33,9 @@ function read(path: string): string | undefined {
 }
 
 /**
- * Runs `work` while holding the lock file; waits for another holder, and takes over from one that died. Should two take over
- * in the same instant, both work: that costs time and harms nothing, because results are renamed into place.
+ * Runs `work` while holding the lock file; waits for another holder, and takes over from one that died. If two
+ * processes take over at the same instant, both work: that costs time but is harmless, because results are renamed into
+ * place.
  */
 export async function withLock<T>(
   path: string,

@@ -1,10 +1,11 @@
-// Files of a Go module that are only read: definitions and the like, pinned by the go.sum beside the go.mod that requires it.
+// Files of a Go module that are only read, such as definitions, pinned by the go.sum beside the go.mod that requires
+// the module.
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { findGo } from "./places.ts";
 import { BUILD_FOLDER } from "./recipes.ts";
 
-/** The folder of a module that `build/NAME/go.mod` requires, downloaded where it is missing. */
+/** The folder of a module that `build/NAME/go.mod` requires, downloaded if missing. */
 export function moduleFolder(name: string, module: string): string {
   const go = findGo(process.env);
   if (go === undefined)

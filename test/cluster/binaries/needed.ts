@@ -1,5 +1,5 @@
-// Which programs the files of a run need, by their text: the global setup builds these before the first test, whose time is too short
-// for a build and whose neighbours would wait for the processor.
+// Finds the programs that the test files of a run need, by their source text. The global setup builds them before the
+// first test: a test's time limit is too short for a build, which would also slow the tests beside it.
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { TOOLS, type ToolName } from "./recipes.ts";

@@ -1,11 +1,11 @@
-// Where binaries may lie.
+// Where binaries are stored.
 import { accessSync, constants } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The cache is outside the repository, so that a fresh clone, or a second one, does not build all again. */
+/** The cache is outside the repository, so that another clone does not build everything again. */
 export function cacheFolder(env: Environment): string {
   if (env["USHER_CACHE"]) return env["USHER_CACHE"];
   if (env["XDG_CACHE_HOME"]) return join(env["XDG_CACHE_HOME"], "usher");
@@ -21,7 +21,7 @@ export function isExecutable(path: string): boolean {
   }
 }
 
-/** A ready-made binary in the folder that kubebuilder's users already have (it holds etcd, kube-apiserver and kubectl). */
+/** A prebuilt binary in kubebuilder's assets folder, which holds etcd, kube-apiserver and kubectl. */
 export function readyMade(name: string, env: Environment): string | undefined {
   const folder = env["KUBEBUILDER_ASSETS"];
   if (!folder) return undefined;
@@ -29,7 +29,7 @@ export function readyMade(name: string, env: Environment): string | undefined {
   return isExecutable(path) ? path : undefined;
 }
 
-/** The Go command: on the PATH, or where its own instructions install it. */
+/** The Go command: on the PATH, or in its default install location. */
 export function findGo(env: Environment): string | undefined {
   const folders = [...(env["PATH"] ?? "").split(delimiter), join(env["GOROOT"] ?? "/usr/local/go", "bin")];
   return folders

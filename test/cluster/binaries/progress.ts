@@ -1,5 +1,5 @@
-// Says what is going on while something takes minutes. On a terminal one line is rewritten; elsewhere a new line comes now and
-// then, so that a log neither looks dead nor overflows.
+// Shows progress of work that takes minutes. A terminal gets one line that is rewritten; a log gets a new line now and
+// then, so that it neither looks dead nor overflows.
 const LINE_EVERY_MS = 10_000;
 
 export interface Output {
@@ -7,13 +7,13 @@ export interface Output {
   write(text: string): unknown;
 }
 
-/** Seconds as a person would say them. */
+/** Seconds in readable form. */
 export function about(seconds: number): string {
   if (seconds < 90) return `${Math.max(10, Math.round(seconds / 10) * 10)} seconds`;
   return `${Math.round(seconds / 60)} minutes`;
 }
 
-/** Shows `title` and the time that passes until the returned function is called with how it ended. */
+/** Shows `title` and the elapsed time until the returned function is called with the outcome. */
 export function showProgress(output: Output, title: string): (ending: string) => void {
   const started = Date.now();
   const passed = (): string => `${((Date.now() - started) / 1000).toFixed(0)} s`;

@@ -1,5 +1,5 @@
-// What the test control plane is made of, and how each piece is built. The versions stand in `build/*/go.mod`, where Go's own
-// checksums pin everything below them; here is only what a go.mod can't say.
+// The parts of the test control plane, and how each is built. The versions are in `build/*/go.mod`, where Go's own
+// checksums pin all dependencies; this file has only what a go.mod can't express.
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -27,14 +27,14 @@ export interface Recipe {
   readonly source: string;
   /** The required module whose version is this binary's version. */
   readonly versionOf: string;
-  /** How long a build from nothing took on two cores: only to tell a person what to expect. */
+  /** How long a build from nothing took on two cores; only shown to the user. */
   readonly usualSeconds: number;
 }
 
-/** Older releases of Kubernetes that a control plane can be had of; their modules are `build/kubernetes-1.33` and so on. */
+/** Older releases of Kubernetes that a control plane can run; their modules are `build/kubernetes-1.33` and so on. */
 export const OLDER_RELEASES = ["1.33", "1.34", "1.35", "1.36"] as const;
 
-/** A control plane of a release. kubectl stays the newest: it is a person's, not the cluster's. @default the newest */
+/** A control plane of a release. kubectl stays the newest: it belongs to the user, not to the cluster. @default the newest */
 export function recipesFor(release = ""): readonly Recipe[] {
   const older: readonly string[] = OLDER_RELEASES;
   if (release !== "" && !older.includes(release))
@@ -60,7 +60,7 @@ export function schedulerOracle(release = ""): Recipe {
 
 export const RECIPES: readonly Recipe[] = recipesFor();
 
-/** What single tests need beside the control plane, by the name under which they ask for it: built then. */
+/** Tools that single tests need beside the control plane, by the name that tests use; built on demand. */
 export const TOOLS = {
   helm: recipe("helm", "helm", "helm.sh/helm/v4/cmd/helm", "helm.sh/helm/v4", 140),
   helm3: recipe("helm3", "helm3", "helm.sh/helm/v3/cmd/helm", "helm.sh/helm/v3", 140),
@@ -107,11 +107,11 @@ function kubernetes(name: BinaryName, usualSeconds: number, module = "kubernetes
   return recipe(name, module, `k8s.io/kubernetes/cmd/${name}`, "k8s.io/kubernetes", usualSeconds);
 }
 
-/** What is read of a module's folder to know which binary would come out of it. */
+/** The files of a module's folder that determine the binary. */
 export interface ModuleFiles {
   readonly goMod: string;
   readonly goSum: string;
-  /** Where the command is a program of ours. */
+  /** For a command that is our own program. */
   readonly program?: string;
 }
 
@@ -142,11 +142,11 @@ export function requiredVersion(goMod: string, module: string): string {
   throw new Error(`go.mod does not require ${module}`);
 }
 
-/** Arguments of `go build` but for the output. */
+/** Arguments of `go build` except the output. */
 export function buildArguments(recipe: Recipe, version: string): readonly string[] {
   const link = ["-s", "-w"];
   if (recipe.versionOf === "k8s.io/kubernetes") {
-    // Built from a module, Kubernetes doesn't know its own version and calls itself v0.0.0, which clients take for ancient.
+    // Built from a module, Kubernetes doesn't know its own version and reports v0.0.0, which clients treat as ancient.
     const [major = "", minor = ""] = version.replace(/^v/, "").split(".");
     const values = { gitVersion: version, gitMajor: major, gitMinor: minor };
     for (const [key, value] of Object.entries(values))
@@ -158,7 +158,7 @@ export function buildArguments(recipe: Recipe, version: string): readonly string
   return ["build", "-mod=readonly", "-trimpath", ...source, ...tagged, "-ldflags", link.join(" ")];
 }
 
-/** Where in the cache a binary lies: another version, other flags or other dependencies are another place. */
+/** Where a binary is stored in the cache: another version, other flags or other dependencies use another path. */
 export function cachePath(recipe: Recipe, files: ModuleFiles, platform: string): string {
   const version = requiredVersion(files.goMod, recipe.versionOf);
   const hash = createHash("sha256");

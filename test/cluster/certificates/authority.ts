@@ -1,4 +1,4 @@
-// A certificate authority for one test cluster: a certificate that it signs is that user to the API server.
+// A certificate authority for one test cluster: a certificate that it signs authenticates its user to the API server.
 import "reflect-metadata/lite";
 import { createPrivateKey, createPublicKey, KeyObject, webcrypto } from "node:crypto";
 import { isIP } from "node:net";
@@ -34,7 +34,7 @@ export function publicPem(keys: webcrypto.CryptoKeyPair): string {
   return createPublicKey(privatePem(keys)).export({ type: "spki", format: "pem" }).toString();
 }
 
-/** From yesterday, so that clocks that differ a little don't matter, and for as long as any test cluster lives. */
+/** Valid from yesterday, so that small clock differences don't matter, and for as long as any test cluster lives. */
 function validity(): { notBefore: Date; notAfter: Date } {
   return { notBefore: new Date(Date.now() - DAY_MS), notAfter: new Date(Date.now() + 365 * DAY_MS) };
 }
@@ -72,7 +72,7 @@ export class Authority {
     );
   }
 
-  /** The same authority in another process. */
+  /** The same authority, loaded in another process. */
   static async load(pem: KeyedCertificate): Promise<Authority> {
     const der = createPrivateKey(pem.key).export({ type: "pkcs8", format: "der" });
     const key = await webcrypto.subtle.importKey("pkcs8", der, ALGORITHM, false, ["sign"]);

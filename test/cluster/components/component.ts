@@ -2,10 +2,10 @@ import { type Program, Running } from "../processes/process.ts";
 import type { Watchdog } from "../processes/watchdog.ts";
 import { waitHealthy } from "./health.ts";
 
-/** How long a component gets to end by itself where a test wants that. */
+/** How long a component gets for a graceful stop, if a test wants one. */
 const GRACE_MS = 60_000;
 
-/** One part of the control plane, that a test with a cluster of its own may stop and start again. */
+/** One component of the control plane. A test that owns its cluster may stop and restart it. */
 export class Component {
   readonly #program: Program;
   readonly #watchdog: Watchdog;
@@ -29,14 +29,14 @@ export class Component {
     return this.#program.log;
   }
 
-  /** Starts it and waits until it is well. */
+  /** Starts the component and waits until it is healthy. */
   async start(): Promise<void> {
     const running = new Running(this.#program, this.#watchdog);
     this.#running = running;
     this.#wanted = true;
     let started = false;
     void running.ended.then(() => {
-      // Before it has started, the one who waits for it says so.
+      // Before that, the function that waits for the start reports it.
       if (started && this.#wanted)
         process.stderr.write(`The test control plane lost a part: ${running.obituary()}\n`);
     });
@@ -44,13 +44,13 @@ export class Component {
     started = true;
   }
 
-  /** Stops it and waits until it is gone: politely, or as by a power cut. */
+  /** Stops the component and waits until it is gone: gracefully, or with SIGKILL. */
   async stop(how: "gracefully" | "at once" = "gracefully"): Promise<void> {
     this.#wanted = false;
     await this.#running?.end(how === "gracefully" ? GRACE_MS : 0);
   }
 
-  /** Stands still without ending: connections stay open and nothing answers. */
+  /** Freezes the component without ending it: connections stay open and nothing answers. */
   freeze(): void {
     this.#running?.signal("SIGSTOP");
   }

@@ -14,7 +14,7 @@ import type { Ports } from "./ports.ts";
 export const SERVICE_RANGE = "10.96.0.0/16";
 const KUBERNETES_SERVICE = "10.96.0.1";
 
-/** The front proxy's client certificate: what an aggregated API server trusts `X-Remote-User` from. */
+/** The front proxy's client certificate: an aggregated API server trusts `X-Remote-User` from it. */
 export const FRONT_PROXY_USER = "front-proxy-client";
 
 export interface ClusterFiles {
@@ -35,7 +35,7 @@ export interface ClusterFiles {
   readonly egressSocket: string;
 }
 
-/** Who did what, without bodies; leases and events are written every second and tell nothing. */
+/** Logs users and verbs, without bodies; leases and events are written every second and are useless here. */
 const AUDIT_POLICY: JsonObject = {
   apiVersion: "audit.k8s.io/v1",
   kind: "Policy",

@@ -28,7 +28,7 @@ function etcd(files: ClusterFiles, ports: Ports): Flags {
     "listen-peer-urls": peer,
     "initial-advertise-peer-urls": peer,
     "initial-cluster": `default=${peer}`,
-    // Nothing here outlives the machine: waiting for the disk would only slow the tests.
+    // The data does not outlive the machine: waiting for the disk would only slow the tests.
     "unsafe-no-fsync": true,
     "log-level": "warn",
   };
@@ -47,7 +47,7 @@ function apiserver(files: ClusterFiles, ports: Ports): Flags {
     "enable-admission-plugins": "NodeRestriction",
     "allow-privileged": true,
     "service-cluster-ip-range": SERVICE_RANGE,
-    // It would publish the loopback address, which an EndpointSlice refuses.
+    // Otherwise it would publish the loopback address, which an EndpointSlice rejects.
     "endpoint-reconciler-type": "none",
     "service-account-issuer": "https://kubernetes.default.svc",
     "service-account-signing-key-file": files.serviceAccountKey,
@@ -75,7 +75,7 @@ function serving(files: ClusterFiles, port: number, kubeconfig: string): Flags {
     "secure-port": port,
     "tls-cert-file": files.servingCertificate,
     "tls-private-key-file": files.servingKey,
-    // There is one of each, and an election would only delay it.
+    // There is one instance of each, and an election would only delay it.
     "leader-elect": false,
   };
 }
@@ -122,13 +122,16 @@ export function componentArguments(
   return [...list(flags[name]()), ...extra];
 }
 
-/** The users that components are; RBAC's own bindings give them what they need. kwok plays every node, so it may do all. */
+/**
+ * The users of the components; RBAC's default bindings give them their permissions. kwok simulates every node, so it
+ * may do everything.
+ */
 export function componentIdentity(name: ComponentName): { user: string; groups: readonly string[] } {
   if (name === "kwok") return { user: "kwok", groups: ["system:masters"] };
   return { user: `system:${name}`, groups: [] };
 }
 
-/** Where a component says that it is well; kwok has no such place unless it listens for the world. */
+/** The health endpoint of a component; kwok has none unless it listens on all addresses. */
 export function healthUrl(name: ComponentName, ports: Ports): string | undefined {
   const urls: Partial<Record<ComponentName, string>> = {
     etcd: `http://127.0.0.1:${ports.etcd}/health`,

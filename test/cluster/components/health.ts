@@ -5,7 +5,7 @@ import type { Running } from "../processes/process.ts";
 import { logTail } from "../processes/process.ts";
 
 const LOOK_AGAIN_MS = 50;
-/** Far more than it takes, for machines that are busy with other things. */
+/** Far more than needed, for busy machines. */
 const TIMEOUT_MS = 120_000;
 
 function answers(url: string, ca: string): Promise<boolean> {
@@ -21,7 +21,7 @@ function answers(url: string, ca: string): Promise<boolean> {
   });
 }
 
-/** Waits until a component says that it is well; if it ends before, or takes too long, the error holds the end of its log. */
+/** Waits until a component is healthy; if it ends before, or takes too long, the error holds the end of its log. */
 export async function waitHealthy(running: Running, url: string, ca: string): Promise<void> {
   const until = Date.now() + TIMEOUT_MS;
   while (!(await answers(url, ca))) {

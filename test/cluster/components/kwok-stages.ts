@@ -1,5 +1,5 @@
-// What kwok does with nodes and pods: nodes are Ready once, and again where that is unknown, pods run at once, pods of a Job succeed, deleted pods go. Pods that the
-// harness runs for real are left alone.
+// The behaviour of nodes and pods under kwok: nodes become Ready once, and again from Unknown; pods run at once; pods
+// of a Job succeed; deleted pods go. kwok ignores pods that the harness runs for real.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { JsonObject } from "../../../src/core/json.ts";
@@ -44,8 +44,8 @@ function stage(
 }
 
 /**
- * A node is made Ready once, and not again: a test may then write `Ready: False` and it stays. Amounts that the node came with
- * are kept. `Unknown` is what the node controller writes after the machine has slept, when leases are old: it does not stay.
+ * A node is made Ready once only: a test may then write `Ready: False` and it stays. Amounts that the node was created
+ * with are kept. The node controller writes `Unknown` after the machine has slept, when leases are old; that is reset.
  */
 const NODE_STATUS = `
 phase: Running

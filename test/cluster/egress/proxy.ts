@@ -1,6 +1,6 @@
-// The way out of the API server: its egress selector sends `CONNECT host:port` to this unix socket for every webhook, aggregated
-// API server and node it dials, and gets the local port that the routes name. The same socket takes `PUT` and `DELETE` of routes,
-// so that a test in another process can add one.
+// The egress path of the API server: its egress selector sends `CONNECT host:port` to this unix socket for every
+// webhook, aggregated API server and node that it dials, and the connection goes to the local port that the routes
+// name. The same socket accepts `PUT` and `DELETE` of routes, so that a test in another process can add one.
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { connect, type Socket } from "node:net";
@@ -18,7 +18,7 @@ function splice(client: Duplex, head: Buffer, port: number): void {
     client.write("HTTP/1.1 200 Connection established\r\n\r\n");
     upstream.write(head);
     upstream.pipe(client).pipe(upstream);
-    // One side going away, however rudely, ends the other.
+    // When one side closes or fails, the other is closed.
     upstream.on("error", () => client.destroy());
     upstream.on("close", () => client.destroy());
   });
@@ -26,7 +26,7 @@ function splice(client: Duplex, head: Buffer, port: number): void {
   client.on("close", () => upstream.destroy());
 }
 
-/** `PUT /10.96.3.4:443?port=5000`, `DELETE /10.96.3.4:443`, and `GET /10.96.3.4:443`, which answers the port. */
+/** `PUT /10.96.3.4:443?port=5000`, `DELETE /10.96.3.4:443`, and `GET /10.96.3.4:443`, which returns the port. */
 function edit(routes: Routes, request: IncomingMessage, response: ServerResponse): void {
   const url = new URL(request.url ?? "/", "http://egress");
   const from = decodeURIComponent(url.pathname.slice(1));

@@ -6,7 +6,7 @@ test("an address is written as in a CONNECT request", () => {
   expect(address("fd00::1", 443)).toBe("[fd00::1]:443");
 });
 
-test("a Service's addresses take turns; those that lead nowhere are left out", () => {
+test("a Service's addresses are used in turn; those without a route are skipped", () => {
   const routes = new Routes();
   routes.setServices(new Map([["svc:443", ["a:1", "b:1", "c:1"]]]));
   expect(routes.resolve("svc:443")).toBeUndefined();
@@ -19,7 +19,7 @@ test("a Service's addresses take turns; those that lead nowhere are left out", (
   expect(routes.resolve("svc:443")).toBeUndefined();
 });
 
-test("a route set by hand comes before the Service of that address", () => {
+test("a route set by hand precedes the Service of that address", () => {
   const routes = new Routes();
   routes.set("a:1", 5001);
   routes.setServices(new Map([["svc:443", ["a:1"]]]));

@@ -1,8 +1,8 @@
-// Where a connection to an address of the cluster goes on this machine. Nothing routes cluster IPs here, so every address that the
-// API server may dial is looked up in this table.
+// Maps addresses of the cluster to local ports. This machine does not route cluster IPs, so every address that the API
+// server may dial is looked up in this table.
 export type Target = number;
 
-/** `10.96.3.4:443`, as it stands in a CONNECT request. */
+/** `10.96.3.4:443`, the form of a CONNECT request. */
 export function address(host: string, port: number): string {
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }
@@ -22,7 +22,7 @@ export class Routes {
     this.#ports.delete(from);
   }
 
-  /** All Services with the addresses that are ready behind each: what kube-proxy would program. */
+  /** All Services with their ready addresses, as kube-proxy would program them. */
   setServices(services: ReadonlyMap<string, readonly string[]>): void {
     this.#services.clear();
     for (const [from, targets] of services) this.#services.set(from, targets);

@@ -1,19 +1,19 @@
-// Who owns a lock or a folder: a process id alone is not enough, because ids are used again, so it goes with the time of the start.
+// The owner of a lock or a folder. Process ids are reused, so the owner is the id together with the start time.
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 
-/** In `/proc/<pid>/stat`, counted after the name in brackets: the state, and the start in clock ticks since boot. */
+/** In `/proc/<pid>/stat`, counted after the name in parentheses: the state, and the start in clock ticks since boot. */
 const STATE = 0;
 const START = 19;
 
-/** When a process started, in whatever words this system has for it; `undefined` where it does not run. */
+/** The start time of a process, in the system's own format; `undefined` if it does not run. */
 function startOf(pid: number): string | undefined {
   if (process.platform === "linux") {
     // Not from `ps`, which small images lack.
     try {
       const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
       const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-      // One that has ended but that no one has waited for is not alive.
+      // A zombie process is not alive.
       return fields[STATE] === "Z" ? undefined : fields[START];
     } catch {
       return undefined;
@@ -29,12 +29,12 @@ export function isRunning(pid: number): boolean {
   return startOf(pid) !== undefined;
 }
 
-/** Text that names this process for as long as it lives. */
+/** Text that identifies this process for its lifetime. */
 export function ownerMark(): string {
   return `${process.pid} ${startOf(process.pid)}`;
 }
 
-/** The process id in a mark, where that very process still runs. */
+/** The process id in a mark, if that same process still runs. */
 export function livingOwner(mark: string): number | undefined {
   const space = mark.indexOf(" ");
   const pid = Number(mark.slice(0, space));

@@ -1,4 +1,4 @@
-// A program with a log file, in a process group of its own.
+// A program with a log file, in its own process group.
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -20,7 +20,7 @@ export interface Ending {
   readonly signal: NodeJS.Signals | null;
 }
 
-/** The last lines of a log: what a person needs to see of a program that failed. */
+/** The last lines of a log, for the error message of a failed program. */
 export function logTail(path: string, lines = TAIL_LINES): string {
   try {
     return readFileSync(path, "utf8").trimEnd().split("\n").slice(-lines).join("\n");
@@ -49,13 +49,13 @@ export class Running {
     if (pid !== undefined) watchdog.add(pid);
     this.ended = new Promise((resolve) => {
       const end = (ending: Ending): void => {
-        // What it has started and left behind ends with it, as in a container.
+        // Processes that it left behind end with it, as in a container.
         this.signal("SIGKILL");
         this.ending ??= ending;
         if (pid !== undefined) watchdog.drop(pid);
         resolve(this.ending);
       };
-      // 127 is what a shell says of a command that can't be started.
+      // 127 is a shell's exit code for a command that can't be started.
       this.#child.once("error", () => end({ code: 127, signal: null }));
       this.#child.once("exit", (code, signal) => end({ code, signal }));
     });
@@ -65,17 +65,17 @@ export class Running {
     return this.#child.pid;
   }
 
-  /** Sends a signal to the program and all it started. */
+  /** Sends a signal to the program and its child processes. */
   signal(signal: NodeJS.Signals): void {
     if (this.ending !== undefined || this.#child.pid === undefined) return;
     try {
       process.kill(-this.#child.pid, signal);
     } catch {
-      // It ended between the look and the kill.
+      // It ended between the check and the kill.
     }
   }
 
-  /** Asks it to end, insists after `graceMs`, and waits until it is gone. */
+  /** Asks it to end, kills it after `graceMs`, and waits until it is gone. */
   async end(graceMs: number): Promise<Ending> {
     if (graceMs > 0) {
       this.signal("SIGTERM");

@@ -1,6 +1,6 @@
-// Ends what the harness started when the harness itself is gone, however it went: by SIGKILL too. A small shell of its own
-// session holds the reading end of a pipe; when the last writer dies, the pipe ends, and the shell kills every process group
-// it was told of and removes the data folder.
+// Ends the processes of the harness when the harness itself is gone, also by SIGKILL. A small shell in its own session
+// holds the reading end of a pipe; when the last writer dies, the pipe ends, and the shell kills every registered
+// process group and removes the data folder.
 import { type ChildProcess, spawn } from "node:child_process";
 
 const SCRIPT = `
@@ -23,28 +23,28 @@ export class Watchdog {
 
   constructor(folder: string) {
     this.#shell = spawn("sh", ["-c", SCRIPT, "usher-cluster-watchdog", folder], {
-      // Its own session: Ctrl-C in a terminal reaches every process of the group, and this one has to stay.
+      // Its own session: Ctrl-C in a terminal reaches every process of the group, and this one must survive.
       detached: true,
       stdio: ["pipe", "ignore", "ignore"],
     });
-    // Neither the shell nor its pipe keep this process from ending: that end is what the shell waits for.
+    // Neither the shell nor its pipe keep this process alive: the shell waits for its end.
     this.#shell.unref();
     this.#shell.stdin?.on("error", () => undefined);
     const pipe = this.#shell.stdin as (NodeJS.WritableStream & { unref?: () => void }) | null;
     pipe?.unref?.();
   }
 
-  /** A process group to kill should we die. */
+  /** A process group to kill if this process dies. */
   add(group: number): void {
     this.#send(`add ${group}`);
   }
 
-  /** The group has ended: its id may soon be someone else's. */
+  /** The group has ended: its id may be reused soon. */
   drop(group: number): void {
     this.#send(`drop ${group}`);
   }
 
-  /** All is tidied up; resolves when the shell is gone. */
+  /** Everything is cleaned up; resolves when the shell is gone. */
   async leave(): Promise<void> {
     const gone = new Promise((resolve) => this.#shell.once("exit", resolve));
     if (this.#shell.exitCode !== null) return;

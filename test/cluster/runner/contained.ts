@@ -1,12 +1,12 @@
-// A container in the root of a real image: its mounts are mounts, its user is the pod's, and what its security context forbids it is
-// forbidden. Only the network is the machine's, so ports are rewritten as for a local process.
+// A container in the root of a real image: with real mounts, the pod's user, and its security context enforced. Only
+// the network is shared with the machine, so ports are rewritten as for a local process.
 import { join } from "node:path";
 import { type ContainerRun, commandFor, runtime } from "../../container/runtime.ts";
 import { securityOf } from "../../container/security.ts";
 import type { ContainerSpec, Pod } from "./pod-spec.ts";
 import { type Ports, rewrite } from "./rewrite.ts";
 
-/** An image as `npm run image` unpacks it, and what its configuration says. */
+/** An image as `npm run image` unpacks it, with its configuration. */
 export interface ImageRoot {
   /** Mount points are made in it. */
   readonly root: string;
@@ -32,7 +32,7 @@ function memoryLimit({ resources }: ContainerSpec): number | undefined {
   return number === undefined ? undefined : Number(number) * (UNITS[unit] ?? 1);
 }
 
-/** The command line that runs it here. */
+/** The command line that runs the container here. */
 export function containedCommand(container: ContainerSpec, options: ContainedOptions): string[] {
   const { pod, image, ports } = options;
   const folder = join(options.folder, "containers");

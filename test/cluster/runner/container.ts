@@ -1,4 +1,4 @@
-// One container as a local process: started, probed, started again, ended.
+// One container as a local process: started, probed, restarted, ended.
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Program, Running } from "../processes/process.ts";
 import type { Watchdog } from "../processes/watchdog.ts";
@@ -13,10 +13,7 @@ const LONGEST_PAUSE_MS = 10_000;
 export interface ContainerOptions {
   readonly spec: ContainerSpec;
   readonly restart: "Always" | "OnFailure" | "Never";
-  /**
-   * The program to start, or another command in its place; asked again for each start, because what it is made of may have
-   * changed.
-   */
+  /** The program to start, or another command in its place; computed for each start, because its inputs may have changed. */
   readonly program: (command?: readonly string[]) => Promise<Program>;
   readonly localPort: LocalPort;
   readonly watchdog: Watchdog;
@@ -52,7 +49,7 @@ export class Container {
     };
   }
 
-  /** Runs it until it is over: it ended and may not be started again, or `end` was called. */
+  /** Runs the container until it ended and may not be restarted, or `end` was called. */
   async run(): Promise<void> {
     for (
       let pauseMs = FIRST_PAUSE_MS;
@@ -67,22 +64,22 @@ export class Container {
     this.#options.changed();
   }
 
-  /** Ends it: the preStop hook, SIGTERM, and SIGKILL when the grace is over. */
+  /** Ends the container: the preStop hook, SIGTERM, and SIGKILL after the grace period. */
   async end(graceMs: number): Promise<void> {
     const since = Date.now();
     const running = this.#running;
     if (running !== undefined && graceMs > 0) await this.#preStop(graceMs);
-    // Only now: until then probes go on, and a container that ends by itself is simply over.
+    // Only now: until then probes go on, and a container that ends by itself just terminates.
     this.#stop.abort();
     await running?.end(Math.max(0, graceMs - (Date.now() - since)));
   }
 
-  /** Its process ends as by a fault; what follows is a restart like any other. */
+  /** The process ends as by a crash; a normal restart follows. */
   kill(): void {
     this.#running?.signal("SIGKILL");
   }
 
-  /** True where it will not be started again. */
+  /** True if it will not be restarted. */
   async #runOnce(): Promise<boolean> {
     let program: Program;
     try {

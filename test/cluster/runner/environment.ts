@@ -1,4 +1,4 @@
-// The environment of a container, as the pod says it, and the expansion of `$(NAME)` in values, commands and arguments.
+// The environment of a container from the pod's spec, and the expansion of `$(NAME)` in values, commands and arguments.
 import { fieldValue } from "./fields.ts";
 import type { KubeletApi } from "./kubelet-api.ts";
 import type { ContainerSpec, EnvVar, KeyRef, Pod } from "./pod-spec.ts";
@@ -6,7 +6,7 @@ import { entriesOf, NotYet } from "./volumes.ts";
 
 type Values = Map<string, string>;
 
-/** `$(NAME)` becomes the value, `$$(NAME)` stays as `$(NAME)`, and an unknown name stays as it is. */
+/** `$(NAME)` becomes the value, `$$(NAME)` becomes `$(NAME)`, and an unknown name stays unchanged. */
 export function expand(text: string, values: ReadonlyMap<string, string>): string {
   return text.replace(/\$\$|\$\(([^)]*)\)/g, (match, name: string | undefined) => {
     if (name === undefined) return "$";

@@ -1,12 +1,12 @@
-// What a kubelet asks of the API server for its pods, as that node: so the Node authorizer and NodeRestriction judge the harness as they
-// judge a kubelet, and webhooks see the users that they will meet.
+// A kubelet's requests to the API server for its pods, as that node: the Node authorizer and NodeRestriction treat the
+// harness like a kubelet, and webhooks see the same users as in production.
 import type { Json, JsonObject } from "../../../src/core/json.ts";
 import { stringAt } from "../../../src/core/json.ts";
 import { type Client, StatusError } from "../access/client.ts";
 import { nodeIdentity } from "../access/identity.ts";
 import type { Pod } from "./pod-spec.ts";
 
-/** A token is renewed when this share of its life is over. */
+/** A token is renewed after this share of its lifetime. */
 const RENEW_AT = 0.8;
 
 interface Token {
@@ -24,7 +24,7 @@ export class KubeletApi {
     this.#pod = pod;
   }
 
-  /** A ConfigMap or Secret of the pod's namespace; `undefined` where there is none. */
+  /** A ConfigMap or Secret of the pod's namespace; `undefined` if absent. */
   async read(resource: "configmaps" | "secrets", name: string): Promise<Json | undefined> {
     const reply = await this.#request("GET", `${resource}/${name}`);
     return reply;
@@ -55,14 +55,14 @@ export class KubeletApi {
   /** False where the pod is gone. */
   async writeStatus(status: JsonObject): Promise<boolean> {
     const { name, uid } = this.#pod.metadata;
-    // The uid makes it a conflict where another pod has the name by now.
+    // The uid turns the request into a conflict if another pod has the name by now.
     const body = { metadata: { uid }, status };
     const headers = { "content-type": "application/strategic-merge-patch+json" };
     const reply = await this.#request("PATCH", `pods/${name}/status`, body, headers);
     return reply !== undefined;
   }
 
-  /** The last act: the containers have ended, so the pod may go. */
+  /** The last step: the containers have ended, so the pod may be removed. */
   async remove(): Promise<void> {
     const { name, uid } = this.#pod.metadata;
     await this.#request("DELETE", `pods/${name}`, { gracePeriodSeconds: 0, preconditions: { uid } });

@@ -1,2 +1,2 @@
-/** Pods with this label at "true" are run for real, as local processes, and not played by kwok. */
+/** Pods with this label set to "true" run for real, as local processes, and are not simulated by kwok. */
 export const RUN_LABEL = "usher.dev/run";

@@ -32,7 +32,7 @@ test("files come, change and go together, and an unchanged volume is left alone"
   expect(readdirSync(mount.folder).filter((name) => name.startsWith("..version-"))).toHaveLength(1);
 });
 
-test("what is mounted by subPath stays until the container starts again; other mounts follow", () => {
+test("a subPath mount stays until the container restarts; other mounts follow changes", () => {
   const volume = new Mount(join(folder, "followed"));
   const own = new Mount(join(folder, "own"));
   mkdirSync(join(own.folder, "part"));

@@ -1,4 +1,4 @@
-// Writes the files of a volume as a kubelet does: into a new folder, and then one symbolic link is swapped, so that a reader sees all
+// Writes the files of a volume as a kubelet does: into a new folder, then swaps one symbolic link. A reader sees all
 // files of one version or all of the next, and a watcher of the folder sees the swap.
 import { createHash } from "node:crypto";
 import {
@@ -38,7 +38,7 @@ export function isFilled(folder: string): boolean {
   return currentVersion(folder) !== undefined;
 }
 
-/** Top-level names link through `..data`; they change only when a file comes or goes. */
+/** Top-level names link through `..data`; they change only when a file is added or removed. */
 function linkNames(folder: string, files: Files): void {
   const names = new Set([...files.keys()].map((path) => path.split("/")[0] ?? path));
   for (const name of readdirSync(folder)) {
@@ -49,7 +49,7 @@ function linkNames(folder: string, files: Files): void {
   for (const name of names) if (!there.has(name)) symlinkSync(join(DATA, name), join(folder, name));
 }
 
-/** One mounted volume, and what it last held. */
+/** One mounted volume, and its last content. */
 export class Mount {
   readonly folder: string;
   #held: string | undefined;
@@ -64,14 +64,14 @@ export class Mount {
     chmodSync(this.folder, 0o777);
   }
 
-  /** True where the files have changed. */
+  /** True if the files have changed. */
   write(files: Files): boolean {
     const next = fingerprint(files);
     if (next === this.#held) return false;
     this.#held = next;
     const before = currentVersion(this.folder);
     const version = mkdtempSync(join(this.folder, "..version-"));
-    // Containers of real images are of other users.
+    // Containers of real images run as other users.
     chmodSync(version, 0o755);
     for (const [path, content] of files) {
       const target = join(version, path);

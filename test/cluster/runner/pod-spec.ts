@@ -1,4 +1,5 @@
-// What the runner reads of a pod. The API server has checked and defaulted it, so the shapes can be taken as they are.
+// The fields of a pod that the runner reads. The API server has validated and defaulted them, so the shapes can be
+// relied on.
 import type { JsonObject } from "../../../src/core/json.ts";
 
 export interface Probe {
@@ -66,7 +67,7 @@ export interface Item {
   readonly path: string;
 }
 
-/** One source of files: a volume has one, a projected volume many. */
+/** One source of files: a volume has one, a projected volume has many. */
 export interface Source {
   readonly configMap?: {
     readonly name: string;
@@ -108,7 +109,7 @@ export interface Pod extends JsonObject {
   };
 }
 
-// The lists of the spec have optional fields, which JSON's own type can't express; hence these.
+// The lists of the spec have optional fields, which JSON's own type can't express; hence these types.
 export function containersOf(pod: Pod): readonly ContainerSpec[] {
   return pod.spec["containers"] as unknown as readonly ContainerSpec[];
 }

@@ -1,4 +1,4 @@
-// One pod that really runs, from its binding to its end.
+// One pod that runs for real, from its binding to its end.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -17,7 +17,7 @@ import { Reporter } from "./reporter.ts";
 import { type ContainerReport, type PodReport, statusOf } from "./status.ts";
 import { Volumes } from "./volumes.ts";
 
-/** How soon a changed ConfigMap or Secret is in the files. A kubelet takes up to a minute. */
+/** How soon a changed ConfigMap or Secret is written to the files. A kubelet takes up to a minute. */
 const REFRESH_MS = 1000;
 const HOST_IP = "10.0.0.1";
 
@@ -61,7 +61,7 @@ export class PodRun {
       (status) => this.#api.writeStatus(status),
     );
     const { restartPolicy } = pod.spec;
-    // An init container has to succeed: what would be started always is started until it does.
+    // An init container has to succeed: restartPolicy Always means until it does.
     this.#init = initContainersOf(pod).map((spec) =>
       this.#container(spec, restartPolicy === "Never" ? "Never" : "OnFailure"),
     );
@@ -69,7 +69,7 @@ export class PodRun {
     this.#running = this.#run().finally(() => this.#unroute());
   }
 
-  /** Ends it within its grace, tells the last status and lets the pod go. */
+  /** Ends the pod within its grace period, reports the last status and removes the pod. */
   end(graceSeconds: number): void {
     this.#ending ??= (async () => {
       this.#stop.abort();
@@ -83,12 +83,12 @@ export class PodRun {
     })();
   }
 
-  /** All its processes end at once, and are started again. */
+  /** All its processes are killed at once, and restarted. */
   crash(): void {
     for (const container of this.#containers) container.kill();
   }
 
-  /** Ends it at once and says nothing: the pod, or the whole cluster, is gone. */
+  /** Ends the pod at once without a report: the pod, or the whole cluster, is gone. */
   async kill(): Promise<void> {
     this.#gone.abort();
     this.#reporter.close();
@@ -97,7 +97,7 @@ export class PodRun {
     await this.#running;
   }
 
-  /** Again and again, because the API server may be away just now. */
+  /** Repeated, because the API server may be down. */
   async #remove(): Promise<void> {
     while (!this.#gone.signal.aborted) {
       try {
@@ -140,7 +140,7 @@ export class PodRun {
     for (const port of this.#ports.keys()) this.#around.routes.delete(address(this.#around.podIP, port));
   }
 
-  /** Waits, as a kubelet does, until everything that is to be mounted is there. */
+  /** Waits, as a kubelet does, until everything that is mounted exists. */
   async #prepareVolumes(): Promise<void> {
     while (!this.#stop.signal.aborted) {
       try {
@@ -166,7 +166,7 @@ export class PodRun {
   async #refreshVolumes(): Promise<void> {
     while (!this.#stop.signal.aborted) {
       await sleep(REFRESH_MS, undefined, { signal: this.#stop.signal }).catch(() => undefined);
-      // What is gone or can't be read now stays as it was.
+      // A volume whose source is gone or unreadable stays as it was.
       if (!this.#stop.signal.aborted) await this.#fillVolumes().catch(() => undefined);
     }
   }

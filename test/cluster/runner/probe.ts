@@ -1,11 +1,11 @@
-// Asks a container whether it is well, as often as its probe says.
+// Probes a container at the probe's interval.
 import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Probe } from "./pod-spec.ts";
 
-/** Runs a command in the container's place; resolves with its exit code. */
+/** Runs a command in the container's environment; resolves with its exit code. */
 export type Execute = (command: readonly string[]) => Promise<number>;
 /** The local port for a port's number or name. */
 export type LocalPort = (port: number | string) => number;
@@ -44,7 +44,7 @@ function tcpConnect(port: number, timeoutMs: number): Promise<boolean> {
   });
 }
 
-/** One look. */
+/** One probe. */
 export async function probeOnce(probe: Probe, localPort: LocalPort, execute: Execute): Promise<boolean> {
   const timeoutMs = (probe.timeoutSeconds ?? 1) * 1000;
   if (probe.httpGet) {
@@ -56,7 +56,7 @@ export async function probeOnce(probe: Probe, localPort: LocalPort, execute: Exe
   return true;
 }
 
-/** Looks again and again until aborted, and tells when the verdict changes after as many looks as the probe wants. */
+/** Probes until aborted, and reports when the verdict changes after the probe's threshold. */
 export async function probeUntil(
   signal: AbortSignal,
   probe: Probe,

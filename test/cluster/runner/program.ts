@@ -14,8 +14,8 @@ import { type Ports, rewrite } from "./rewrite.ts";
 const REPOSITORY = join(import.meta.dirname, "..", "..", "..");
 
 /**
- * What an image starts, by the last part of its name: a command of this clone (`{ usher: ["node", "src/cli/main.ts"] }`), or a real
- * image.
+ * The program that an image starts, by the last part of its name: a command of this clone (`{ usher: ["node",
+ * "src/cli/main.ts"] }`), or a real image.
  */
 export type Images = Readonly<Record<string, readonly string[] | ImageRoot>>;
 
@@ -30,8 +30,8 @@ export function imageName(image: string): string {
 }
 
 /**
- * Puts a container's mounts below its root folder. Links, because several containers may share a volume; but what is mounted by subPath
- * of a ConfigMap or Secret is a copy, for it stays what it was when the container started.
+ * Puts a container's mounts below its root folder, as links, because several containers may share a volume. A subPath
+ * mount of a ConfigMap or Secret is a copy: it keeps the content of the container's start.
  */
 export function mount(
   root: string,
@@ -53,7 +53,7 @@ export function mount(
   return paths;
 }
 
-/** What a program of the image has built in, as flags: here the machine is not its own, so they must be given. */
+/** Built-in paths and addresses of the image's program, as flags: local processes share the machine, so they must be given. */
 const BUILT_IN: Readonly<Record<string, readonly string[]>> = {
   [OPERAND.program]: [
     "--bind=0.0.0.0",
@@ -83,7 +83,7 @@ export interface ProgramContext {
   readonly starting: boolean;
 }
 
-/** Only what a container would have, so that nothing works by accident of the test's own environment. */
+/** Only what a container would have, so that nothing works because of the test's own environment. */
 function surroundings({ pod, server }: ProgramContext): Record<string, string> {
   return {
     HOSTNAME: pod.metadata.name,
@@ -116,7 +116,7 @@ export async function programOf(spec: ContainerSpec, context: ProgramContext): P
   mkdirSync(home, { recursive: true });
   const paths = mount(root, container, context.volumeFolder, context.starting);
   const local = (text: string): string => rewrite(expand(text, values), paths, ports);
-  // What an image starts is a path of this machine already; its other programs are that one under their names.
+  // An image's program is already a local path; its other programs are that one under other names.
   const [program = "", ...more] = container.command ?? [];
   const isOther = program in BUILT_IN;
   const own = isOther ? [...(image ?? []), ...more.map(local)] : container.command?.map(local);
@@ -128,7 +128,8 @@ export async function programOf(spec: ContainerSpec, context: ProgramContext): P
     ...surroundings(context),
     ...(isOther ? { USHER_CALLED_AS: program } : {}),
     USHER_RUN_ROOT: root,
-    // An image holds programs that are ready to run; here Node would strip the types anew at every start, which is half of it.
+    // A real image holds programs that are ready to run. Here Node would strip the types at every start, which takes
+    // half of the start time.
     NODE_COMPILE_CACHE: join(cacheFolder(process.env), "compiled"),
   };
   for (const [port, localPort] of ports) env[`USHER_RUN_PORT_${port}`] = String(localPort);

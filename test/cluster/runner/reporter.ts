@@ -1,4 +1,4 @@
-// Writes a pod's status whenever it has changed, one write at a time, and tries again until it is through.
+// Writes a pod's status whenever it has changed, one write at a time, and retries until it succeeds.
 import { setTimeout as sleep } from "node:timers/promises";
 import type { JsonObject } from "../../../src/core/json.ts";
 import { isObject, listAt, stringAt } from "../../../src/core/json.ts";
@@ -18,7 +18,7 @@ export class Reporter {
     this.#write = write;
   }
 
-  /** Resolves when what is true now has been written, or nothing can be written any more. */
+  /** Resolves when the current status has been written, or nothing can be written any more. */
   report(): Promise<void> {
     this.#writing ??= this.#work().finally(() => {
       this.#writing = undefined;
@@ -39,13 +39,13 @@ export class Reporter {
         if (!(await this.#write(this.#stamp(status)))) this.#closed = true;
         this.#written = text;
       } catch {
-        // The API server may be restarting, or does not yet know that the pod is on this node.
+        // The API server may be restarting, or may not know yet that the pod is on this node.
         await sleep(RETRY_MS);
       }
     }
   }
 
-  /** A condition's time is when its status last changed. */
+  /** A condition's time is that of its last status change. */
   #stamp(status: JsonObject): JsonObject {
     const conditions = listAt(status, "conditions")
       .filter(isObject)

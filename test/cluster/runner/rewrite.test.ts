@@ -7,7 +7,7 @@ const paths = new Map([
 ]);
 const ports = new Map([[8443, 50001]]);
 
-describe("what a container's command says of files and ports", () => {
+describe("files and ports in a container's command", () => {
   test.each([
     ["/etc/usher", "/run/root/etc/usher"],
     ["--config=/etc/usher/config.yaml", "--config=/run/root/etc/usher/config.yaml"],
@@ -32,7 +32,7 @@ describe("what a container's command says of files and ports", () => {
     expect(rewrite(text, paths, ports)).toBe(expected);
   });
 
-  test("nothing is touched where nothing is declared", () => {
+  test("nothing is rewritten without declared mounts and ports", () => {
     expect(rewrite("--listen=:8443 /etc/usher", new Map(), new Map())).toBe("--listen=:8443 /etc/usher");
   });
 });

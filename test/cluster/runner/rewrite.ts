@@ -1,12 +1,13 @@
-// A container has a file system and a network of its own; a local process has neither. So what the pod's manifest says of both is
-// rewritten in the command, the arguments and the environment:
+// A container has a file system and a network of its own; a local process has neither. So paths and ports of the pod's
+// manifest are rewritten in the command, the arguments and the environment:
 //
 // - a mount path (`/etc/usher/tls`, and anything below it) becomes the folder that holds the mounted files;
-// - a declared container port, where it is a whole value (`8443`), follows `=` (`--port=8443`) or follows a host (`:8443`,
-//   `0.0.0.0:8443`), becomes a free local port, and the host the loopback;
-// - "every address" as a whole value or after `=` (`--bind=0.0.0.0`) becomes the loopback.
+// - a declared container port, where it is a whole value (`8443`), follows `=` (`--port=8443`) or follows a host
+//   (`:8443`, `0.0.0.0:8443`), becomes a free local port, and the host becomes the loopback address;
+// - "every address" as a whole value or after `=` (`--bind=0.0.0.0`) becomes the loopback address.
 //
-// A program that has a path or a port built in can read `USHER_RUN_ROOT` (mount paths are below it) and `USHER_RUN_PORT_<port>`.
+// A program that has a path or a port built in can read `USHER_RUN_ROOT` (mount paths are below it) and
+// `USHER_RUN_PORT_<port>`.
 
 /** Container path to local folder. */
 export type Paths = ReadonlyMap<string, string>;
@@ -23,7 +24,7 @@ function escapeForPattern(text: string): string {
 
 function rewritePaths(text: string, paths: Paths): string {
   if (paths.size === 0) return text;
-  // The longest first: `/etc/usher/tls` before `/etc/usher`.
+  // Longest first: `/etc/usher/tls` before `/etc/usher`.
   const known = [...paths.keys()].sort((one, other) => other.length - one.length).map(escapeForPattern);
   const pattern = new RegExp(`(?<![\\w./-])(${known.join("|")})(?![\\w.-])`, "g");
   return text.replace(pattern, (_, path: string) => paths.get(path) ?? path);

@@ -10,7 +10,7 @@ function slice(name: string, ports: JsonObject[], endpoints: JsonObject[]): Json
   return { metadata: { namespace: "ns", labels: { "kubernetes.io/service-name": name } }, ports, endpoints };
 }
 
-test("a Service leads to the ready endpoints of its slices, port by port", () => {
+test("a Service maps to the ready endpoints of its slices, port by port", () => {
   const services = [
     service("web", "10.96.0.9", [
       { name: "https", port: 443 },

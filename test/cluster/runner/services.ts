@@ -1,4 +1,4 @@
-// What kube-proxy would do: the address of a Service leads to the ready endpoints behind it.
+// Replaces kube-proxy: the address of a Service maps to the ready endpoints behind it.
 import { at, type JsonObject, listAt, stringAt } from "../../../src/core/json.ts";
 import { address } from "../egress/routes.ts";
 

@@ -32,13 +32,13 @@ test.each([
   ["nothing has started", pod([container(waiting)]), "Pending"],
   ["one of two has started", pod([container(running), container(waiting)]), "Pending"],
   ["all run", pod([container(running), container(running)]), "Running"],
-  ["one waits to be started again", pod([container(waiting, { restartCount: 1 })]), "Running"],
+  ["one waits for its restart", pod([container(waiting, { restartCount: 1 })]), "Running"],
   ["one has ended and the other runs", pod([container(ended(0), over), container(running)]), "Running"],
-  ["all ended well", pod([container(ended(0), over)]), "Succeeded"],
-  ["one ended badly", pod([container(ended(0), over), container(ended(1), over)]), "Failed"],
-  ["an init container failed for good", pod([container(waiting)], [container(ended(1), over)]), "Failed"],
+  ["all succeeded", pod([container(ended(0), over)]), "Succeeded"],
+  ["one failed", pod([container(ended(0), over), container(ended(1), over)]), "Failed"],
+  ["an init container failed permanently", pod([container(waiting)], [container(ended(1), over)]), "Failed"],
   ["an init container runs", pod([container(waiting)], [container(running)]), "Pending"],
-])("phase where %s", (_, report, phase) => {
+])("the phase is right when %s", (_, report, phase) => {
   expect(phaseOf(report)).toBe(phase);
 });
 

@@ -19,7 +19,7 @@ export interface ContainerReport {
   readonly ready: boolean;
   readonly started: boolean;
   readonly restartCount: number;
-  /** It has ended and will not be started again. */
+  /** It has ended and will not be restarted. */
   readonly over: boolean;
 }
 
@@ -77,7 +77,7 @@ function condition(type: string, met: boolean, reason: string): JsonObject {
   return met ? { type, status: "True", reason: null } : { type, status: "False", reason };
 }
 
-/** Without times of transition: they come from `stamp`, so that equal reports are equal. */
+/** Without transition times: `stamp` adds them, so that equal reports are equal. */
 export function statusOf(report: PodReport): JsonObject {
   const initialized = report.init.every((container) => container.over && exitCode(container) === 0);
   const ready = report.containers.every((container) => container.ready);

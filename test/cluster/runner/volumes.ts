@@ -7,7 +7,7 @@ import type { Item, Pod, Source, Volume } from "./pod-spec.ts";
 
 export type Files = ReadonlyMap<string, Buffer>;
 
-/** The volume can't be made yet; a kubelet waits and tries again. */
+/** The volume can't be created yet; a kubelet waits and retries. */
 export class NotYet extends Error {}
 
 /** The entries of a ConfigMap or Secret as bytes. */
@@ -52,7 +52,7 @@ export class Volumes {
     this.#hostIP = hostIP;
   }
 
-  /** What the volume holds now; `undefined` for a volume that is the pod's own to write. */
+  /** The current content of the volume; `undefined` for a volume that the pod itself writes. */
   async files(volume: Volume): Promise<Files | undefined> {
     if (volume.projected !== undefined) {
       const all = new Map<string, Buffer>();

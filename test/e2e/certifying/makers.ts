@@ -1,4 +1,4 @@
-// What makes certificates for usher: cert-manager by its own code, and a stand-in for OpenShift's service CA.
+// Issuers of certificates for usher: cert-manager by its own code, and a stand-in for OpenShift's service CA.
 import { spawn } from "node:child_process";
 import { at, type JsonObject, listAt, stringAt } from "../../../src/core/json.ts";
 import { eventually } from "../../cluster/access/wait.ts";
@@ -20,7 +20,7 @@ export function secretData(files: Readonly<Record<string, string>>): JsonObject 
   );
 }
 
-/** Its kinds, its controllers of certificates and its cainjector, until the end. */
+/** Its CRDs, certificate controllers and cainjector, until the end of the test. */
 export async function startCertManager(cluster: Cluster): Promise<Disposable> {
   const program = await ensureTool("cert-manager");
   const folder = moduleFolder("cert-manager", "github.com/cert-manager/cert-manager");
@@ -34,7 +34,7 @@ export async function startCertManager(cluster: Cluster): Promise<Disposable> {
   return { [Symbol.dispose]: () => void child.kill() };
 }
 
-/** Writes an authority into every entry of annotated webhook configurations; false where a write was overtaken. */
+/** Writes a CA into every entry of annotated webhook configurations; false if a write conflicted. */
 export async function injectBundle(cluster: Cluster, pem: string): Promise<boolean> {
   const caBundle = Buffer.from(pem).toString("base64");
   for (const path of CONFIGURATIONS) {
@@ -52,7 +52,7 @@ export async function injectBundle(cluster: Cluster, pem: string): Promise<boole
   return true;
 }
 
-/** Signs for the annotated Service and, while it injects, writes its authority as the service CA does. */
+/** Signs for the annotated Service and, while it injects, writes its CA as the service CA does. */
 export class ServiceCa implements Disposable {
   injects = false;
   readonly #cluster: Cluster;

@@ -1,4 +1,4 @@
-// Rows of the attack list that are more than one request, and what commands say of the same cluster.
+// Rows of the attack list that take more than one request, and the output of commands on the same cluster.
 import { expect, onTestFinished, test } from "vitest";
 import { type JsonObject, listAt, stringAt } from "../../../src/core/json.ts";
 import type { Identity } from "../../cluster/access/identity.ts";
@@ -8,14 +8,14 @@ import { ON_CP, ROLE } from "./rows.ts";
 import { apps, EVERYTHING, type GuardStage, MALLORY, SCHEDULER, SPEC, SRE, workload } from "./stage.ts";
 
 export function attemptTests(stage: GuardStage, cluster: () => Cluster): void {
-  test("row 50: a token of a service account counts as its owner", async () => {
+  test("row 50: a service account's token counts as the service account", async () => {
     const path = "/api/v1/namespaces/kube-system/pods";
     const body = { metadata: { name: stage.name() }, spec: ON_CP };
     const refused = await stage.withToken("kube-system/robot", path, body);
     expect([refused.status, refused.text]).toEqual([403, expect.stringContaining("USHER-G")]);
   });
 
-  test("row 2: server-side apply, as any other creation", async () => {
+  test("row 2: server-side apply is refused like any other creation", async () => {
     const pod = {
       apiVersion: "v1",
       kind: "Pod",
@@ -30,7 +30,7 @@ export function attemptTests(stage: GuardStage, cluster: () => Cluster): void {
     expect(applied.stderr).toMatch(/ControlPlane.*USHER-G/s);
   });
 
-  test("row 3: a Deployment's template warns, its pods are refused, and describe says why", async () => {
+  test("row 3: a Deployment's template gets a warning, its pods are refused, and describe shows the reason", async () => {
     const body = JSON.stringify({
       apiVersion: "apps/v1",
       kind: "Deployment",
@@ -53,7 +53,7 @@ export function attemptTests(stage: GuardStage, cluster: () => Cluster): void {
     await cluster().call("DELETE", `${apps("team-a", "deployments")}/pinned`);
   });
 
-  test("rows 32 and 33: kubectl debug of a user is refused, of an emergency user runs", async () => {
+  test("rows 32 and 33: kubectl debug is refused for a user, and runs for an emergency user", async () => {
     const debug = (as: Identity) =>
       cluster().kubectl(
         ["-n", "team-a", "debug", "node/cp-0", "--image=app:1", "--attach=false", "--", "true"],
@@ -75,7 +75,7 @@ export function attemptTests(stage: GuardStage, cluster: () => Cluster): void {
     expect(vouched.user.username).toBe(SRE.user);
   });
 
-  test("rows 23 and 27: a gated pod gets no selector, and a pod that is there can still be labelled and deleted", async () => {
+  test("rows 23 and 27: a gated pod gets no selector, and an existing pod can still be labelled and deleted", async () => {
     const gated = {
       metadata: { name: stage.name() },
       spec: { ...SPEC, schedulingGates: [{ name: "example.com/a" }] },
@@ -99,13 +99,13 @@ export function attemptTests(stage: GuardStage, cluster: () => Cluster): void {
     expect((await cluster().request("DELETE", open, undefined, MALLORY)).status).toBe(200);
   });
 
-  test("row 13: a pod that tolerates everything lands on a worker, by the real scheduler", async () => {
+  test("row 13: the real scheduler places a pod that tolerates everything on a worker", async () => {
     const name = stage.name();
     expect((await stage.pod({ ...SPEC, ...EVERYTHING }, { metadata: { name } })).status).toBe(201);
     expect(await eventually("a node", () => stage.nodeOf("team-a", name))).toMatch(/^w-/);
   });
 
-  test("rows 28 and 29: a status names no node that counts", async () => {
+  test("rows 28 and 29: a pod status can't name a node that counts", async () => {
     const pod = await stage.waiting();
     const path = `/api/v1/namespaces/team-a/pods/${pod}/status`;
     const nominated = await cluster().request(
@@ -120,8 +120,8 @@ export function attemptTests(stage: GuardStage, cluster: () => Cluster): void {
     expect((await stage.bind(pod, SCHEDULER)).status).toBe(403);
   });
 
-  test("rows 61 and 65: a label of this moment counts, a label of the namespace does not", async () => {
-    // Too small for the pods that steering.ts keeps waiting: they would be created again when this node goes.
+  test("rows 61 and 65: a node label takes effect immediately, a namespace label has no effect", async () => {
+    // Too small for the pods that steering.ts keeps pending: they would be created again when this node goes.
     await cluster().createNode("cp-late", { capacity: { cpu: "4", memory: "8Gi", pods: "10" } });
     await cluster().call("PATCH", "/api/v1/nodes/cp-late", { metadata: { labels: { [ROLE]: "" } } });
     expect((await stage.pod({ ...SPEC, nodeName: "cp-late" })).status).toBe(403);
@@ -131,7 +131,7 @@ export function attemptTests(stage: GuardStage, cluster: () => Cluster): void {
     expect((await stage.pod(ON_CP)).status).toBe(403);
   });
 
-  test("a node that is filled with labels keeps the one that protects it", async () => {
+  test("a node with the maximum number of labels keeps the protecting one", async () => {
     // Keys of four characters; with its managedFields the node has nearly a megabyte, and its review 300,000 values.
     const many = Array.from({ length: 48_000 }, (_, i) => [(i + 50_000).toString(36), ""] as const);
     const labels = { ...Object.fromEntries(many), [ROLE]: "" };
@@ -141,7 +141,7 @@ export function attemptTests(stage: GuardStage, cluster: () => Cluster): void {
     const patch = (changed: JsonObject) =>
       cluster().request("PATCH", path, { metadata: { labels: changed } }, MALLORY);
     const unlabelled = await patch({ [ROLE]: null });
-    // A webhook that took too long says so there.
+    // A webhook timeout would show here.
     const failedOpen = cluster()
       .auditLog()
       .flatMap((entry) => Object.entries(entry.annotations ?? {}))
@@ -151,7 +151,7 @@ export function attemptTests(stage: GuardStage, cluster: () => Cluster): void {
       expect.stringContaining("USHER-G"),
     ]);
     expect((await stage.pod({ ...SPEC, nodeName: "cp-fat" })).status).toBe(403);
-    // A kubelet goes on: its heartbeats are not asked about, and a label of its own is judged.
+    // A kubelet keeps working: its heartbeats are not sent to usher, and its own label is evaluated.
     const kubelet = { user: "system:node:cp-fat", groups: ["system:nodes"] };
     const status = { status: { conditions: [{ type: "Ready", status: "True" }] } };
     expect((await cluster().request("PATCH", `${path}/status`, status, kubelet)).status).toBe(200);
@@ -179,18 +179,18 @@ export function attemptTests(stage: GuardStage, cluster: () => Cluster): void {
     ]);
   });
 
-  test("row 68: a webhook configuration that was edited is restored", async () => {
+  test("row 68: an edited webhook configuration is restored", async () => {
     const path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/usher";
     await cluster().call("DELETE", path);
     await eventually(
-      "the hooks again",
+      "the hooks to be restored",
       async () => (await stage.pod(ON_CP, { query: "?dryRun=All" })).status === 403,
     );
   });
 }
 
 export function commandTests(stage: GuardStage): void {
-  test("commands: list, inventory, reach and learn see the same cluster", async () => {
+  test("commands: list, inventory, reach and learn read the same cluster", async () => {
     const list = await stage.command("list", "--cluster");
     expect(listAt(list.json, "groups"), list.err).toMatchObject([
       { name: "ControlPlane", mode: "Enable", effectiveMode: "Enable", nodes: ["cp-0", "cp-1"] },
@@ -208,7 +208,7 @@ export function commandTests(stage: GuardStage): void {
         may: expect.arrayContaining(["create pods"]),
       }),
     );
-    const learnt = await eventually("what was refused is remembered", async () => {
+    const learnt = await eventually("the refusals to be recorded", async () => {
       const { json } = await stage.command("learn", "--cluster");
       const entries = listAt(json, "entries");
       return entries.some((one) => stringAt(one, "entry") === "mallory") && entries;
@@ -219,8 +219,8 @@ export function commandTests(stage: GuardStage): void {
     expect(learnt.every((one) => !String(stringAt(one, "entry")).includes("*"))).toBe(true);
   });
 
-  test("reapply names the pods of an older DaemonSet that would go, and steers it only with --apply", async () => {
-    // Nodes of other tests come and go.
+  test("reapply names the pods of an older DaemonSet that would be deleted, and steers it only with --apply", async () => {
+    // Nodes of other tests are created and deleted.
     const nodes = async () =>
       (await stage.pods("older"))
         .map((pod) => stringAt(pod, "spec", "nodeName") ?? "")
@@ -236,13 +236,16 @@ export function commandTests(stage: GuardStage): void {
     expect(await nodes()).toHaveLength(4);
     const applied = await stage.command("reapply", "-n", "older", "--apply");
     expect(applied.json, applied.err).toMatchObject({ summary: { steered: 1, failed: 0 } });
-    await eventually("agents on workers alone", async () => String(await nodes()) === "w-0,w-1");
+    await eventually("agents only on workers", async () => String(await nodes()) === "w-0,w-1");
   });
 }
 
-/** Not while evictions are watched: an override lets pods onto protected nodes, such as those that a CronJob makes meanwhile. */
+/**
+ * Not while evictions are watched: an override admits pods to protected nodes, such as those that a CronJob creates in
+ * the meantime.
+ */
 export function overrideTests(stage: GuardStage, cluster: () => Cluster): void {
-  test("an override admits until it is revoked, and says so", async () => {
+  test("an override admits until it is revoked, and is audited", async () => {
     const granted = await stage.command(
       "override",
       "grant",
@@ -280,6 +283,6 @@ export function overrideTests(stage: GuardStage, cluster: () => Cluster): void {
     expect(listAt(revoked.json, "results")).toMatchObject([
       { object: { name: override }, result: "revoked", changes: ["- deleted"] },
     ]);
-    await eventually("the guard again", async () => (await stage.pod(ON_CP)).status === 403);
+    await eventually("the guard to be in force again", async () => (await stage.pod(ON_CP)).status === 403);
   });
 }

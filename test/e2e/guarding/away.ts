@@ -1,4 +1,5 @@
-// What happens while usher is away: closed where the node may be a protected one, open everywhere else, and a cold start needs nothing.
+// Behaviour while usher is down: closed if the node may be a protected one, open everywhere else, and a cold start
+// needs nothing.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -14,7 +15,7 @@ const NODES = ["cp-0", "cp-1", "w-0", "w-1"];
 const NOT_READY = "node.kubernetes.io/not-ready";
 
 export function awayTests(stage: GuardStage, cluster: () => Cluster): void {
-  test("row 62, away in Enable without the fallback: assignments and binds to protected nodes fail, others pass", async () => {
+  test("row 62, down in Enable without the fallback: assignments and binds to protected nodes fail, others pass", async () => {
     const pods = await Promise.all([stage.waiting(), stage.waiting("kube-system"), stage.waiting()]);
     await stage.scaleUsher(0);
     expect((await stage.pod(ON_CP)).status).toBe(500);
@@ -26,12 +27,12 @@ export function awayTests(stage: GuardStage, cluster: () => Cluster): void {
     expect((await stage.bind(pods[1], SCHEDULER, { namespace: "kube-system" })).status).toBe(201);
     expect((await stage.pod({ ...SPEC, nodeSelector: { none: "such" } })).status).toBe(201);
     expect((await stage.pod(ON_CP, { namespace: "kube-system", as: SRE })).status).toBe(201);
-    // Labels of nodes fail open, or no node could join.
+    // Node label hooks fail open, otherwise no node could join.
     const labels = { metadata: { labels: { any: "label" } } };
     expect((await cluster().request("PATCH", "/api/v1/nodes/w-1", labels, ADMIN)).status).toBe(200);
   }, 60_000);
 
-  test("cold start: no replica, hooks registered, nodes wait for a CNI in a listed namespace; all comes up", async () => {
+  test("cold start: no replica, hooks registered, nodes wait for a CNI in a listed namespace; everything starts", async () => {
     const node = (name: string) => cluster().call("GET", `/api/v1/nodes/${name}`);
     const ready = async (name: string, status: "True" | "False") => {
       const conditions = listAt(await node(name), "status", "conditions").filter(
@@ -41,7 +42,7 @@ export function awayTests(stage: GuardStage, cluster: () => Cluster): void {
         type: "Ready",
         status,
         reason: "Kubelet",
-        message: status === "True" ? "CNI is up" : "cni plugin not initialized",
+        message: status === "True" ? "the CNI to be up" : "cni plugin not initialized",
       };
       await cluster().call("PATCH", `/api/v1/nodes/${name}/status`, {
         status: { conditions: [...conditions, mark] },
@@ -50,7 +51,7 @@ export function awayTests(stage: GuardStage, cluster: () => Cluster): void {
     const tainted = async (name: string) =>
       listAt(await node(name), "spec", "taints").some((taint) => stringAt(taint, "key") === NOT_READY);
     await Promise.all(NODES.map((name) => ready(name, "False")));
-    await eventually("every node is tainted", async () =>
+    await eventually("every node to be tainted", async () =>
       (await Promise.all(NODES.map(tainted))).every(Boolean),
     );
     await cluster().call("PATCH", "/apis/apps/v1/namespaces/usher-system/deployments/usher", {
@@ -84,7 +85,7 @@ export function awayTests(stage: GuardStage, cluster: () => Cluster): void {
     );
   }, 120_000);
 
-  test("the runbook's commands open the cluster while usher is away", async () => {
+  test("the runbook's commands open the cluster while usher is down", async () => {
     await stage.scaleUsher(0);
     const onProtected = async () => (await stage.pod(ON_CP, { query: "?dryRun=All" })).status;
     expect(await onProtected()).toBe(500);
@@ -96,8 +97,8 @@ export function awayTests(stage: GuardStage, cluster: () => Cluster): void {
       const done = await cluster().kubectl(line.split(" ").slice(1));
       expect(done, `${line}: ${done.stderr}`).toMatchObject({ code: 0 });
     }
-    await eventually("the cluster is open", async () => (await onProtected()) === 201);
-    // Once usher is back it closes again, unaided.
+    await eventually("the cluster to be open", async () => (await onProtected()) === 201);
+    // Once usher is back it closes the hooks again.
     await stage.scaleUsher(1);
     await eventually(
       "the guard",

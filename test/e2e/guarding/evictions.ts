@@ -1,4 +1,5 @@
-// Every way to make a pod of high priority possible on a protected node, by pods and by every kind of workload, as a tenant tries it.
+// Every way to make a pod of high priority schedulable on a protected node, with pods and with every kind of workload,
+// as a tenant would try.
 import { at, type Json, type JsonObject, listAt } from "../../../src/core/json.ts";
 import { BUILT_IN_WORKLOADS, type WorkloadKind } from "../../../src/core/kubernetes/workloads.ts";
 import type { Cluster } from "../../cluster/cluster.ts";
@@ -24,12 +25,12 @@ const TOO_MANY: JsonObject = {
     },
   },
 };
-/** The API server lets the template of a Job be written once, and a PodTemplate makes no pods. */
+/** The API server allows one write of a Job's template, and a PodTemplate creates no pods. */
 const KINDS = BUILT_IN_WORKLOADS.filter(
   ({ kind, template }) => template.length > 0 && kind !== "PodTemplate",
 );
 
-/** Tries them all, one after another. `important` is what a pod needs to evict others on a full node. */
+/** Tries all ways in sequence. `important` is the priority that a pod needs to evict others on a full node. */
 export async function tryEvictions(
   stage: GuardStage,
   cluster: () => Cluster,
@@ -50,11 +51,17 @@ export async function tryEvictions(
     const tolerations: readonly Json[] = [...before, { operator: "Exists" }];
     await send("PATCH", `${pods}/${name}`, { spec: { tolerations, ...more } }, way, expected);
   };
-  await create("late", {}, "a pod that waits");
-  await tolerate("late", {}, "row 25: it gets a toleration", 403);
-  await create("gated", GATED, "a pod at a gate");
-  await tolerate("gated", {}, "row 83: it gets a toleration", 200);
-  await send("PATCH", `${pods}/gated`, { spec: { schedulingGates: null } }, "row 83: its gate goes", 200);
+  await create("late", {}, "a pending pod");
+  await tolerate("late", {}, "row 25: gets a toleration", 403);
+  await create("gated", GATED, "a gated pod");
+  await tolerate("gated", {}, "row 83: gets a toleration", 200);
+  await send(
+    "PATCH",
+    `${pods}/gated`,
+    { spec: { schedulingGates: null } },
+    "row 83: its gate is removed",
+    200,
+  );
   await create("large", { ...EVERYTHING, ...TOO_MANY }, "row 78: a pod of 257 terms", 403);
   const tolerations = [
     { operator: "Exists" },
@@ -84,7 +91,7 @@ export async function tryEvictions(
   return all;
 }
 
-/** Ends what makes pods again and again. */
+/** Ends the workloads that create pods repeatedly. */
 export async function endEvictions(cluster: () => Cluster): Promise<void> {
   await cluster().call("DELETE", `/apis/batch/v1/namespaces/${TENANT}/cronjobs/all-cronjob`);
 }

@@ -1,4 +1,5 @@
-// OpenShift's Scheduler: another owner's CRD is left alone, usher's own takes the proposal's YAML, and Inform by it.
+// OpenShift's Scheduler: another owner's CRD is left alone, usher's own accepts the enhancement's YAML, and Inform mode
+// with it.
 import { expect, test } from "vitest";
 import { at, type Json, type JsonObject, listAt, stringAt } from "../../../src/core/json.ts";
 import { eventually } from "../../cluster/access/wait.ts";
@@ -9,7 +10,7 @@ import { apps, EVERYTHING, type GuardStage, SCHEDULER, workload } from "./stage.
 
 const SCHEDULERS = `${CRDS}/schedulers.config.openshift.io`;
 
-/** As OpenShift has it, in little. */
+/** A reduced form of OpenShift's CRD. */
 const OPENSHIFT_CRD: JsonObject = {
   apiVersion: "apiextensions.k8s.io/v1",
   kind: "CustomResourceDefinition",
@@ -34,7 +35,7 @@ const OPENSHIFT_CRD: JsonObject = {
   },
 };
 
-/** The seed's own YAML. */
+/** The enhancement's own YAML. */
 const SEED: JsonObject = {
   apiVersion: "config.openshift.io/v1",
   kind: "Scheduler",
@@ -53,7 +54,7 @@ const SEED: JsonObject = {
 
 /** Installs usher beside a CRD of another owner. */
 export function installTests(stage: GuardStage, cluster: () => Cluster): void {
-  test("an existing Scheduler CRD is left as it is, also where usher would ship one", async () => {
+  test("an existing Scheduler CRD is left unchanged, also where usher would ship one", async () => {
     await stage.prepare();
     await cluster().call("POST", CRDS, OPENSHIFT_CRD);
     const version = async () =>
@@ -62,7 +63,7 @@ export function installTests(stage: GuardStage, cluster: () => Cluster): void {
       listAt(await cluster().call("GET", SCHEDULERS), "status", "conditions").some(
         (one) => stringAt(one, "type") === "Established" && stringAt(one, "status") === "True",
       );
-    await eventually("the CRD is established", established);
+    await eventually("the CRD to be established", established);
     const before = await version();
     await stage.install({ schedulerCRD: true, fallback: false });
     await stage.namespaces("team-a", "cni", "m2", "m3", "m5", "older");
@@ -77,7 +78,7 @@ export function installTests(stage: GuardStage, cluster: () => Cluster): void {
 }
 
 export function informTests(stage: GuardStage, cluster: () => Cluster): void {
-  test("without another owner usher ships the Scheduler CRD, and the seed's YAML applies unchanged", async () => {
+  test("without another owner usher ships the Scheduler CRD, and the enhancement's YAML applies unchanged", async () => {
     await cluster().call("DELETE", SCHEDULERS);
     await eventually(
       "usher's own CRD",
@@ -97,7 +98,7 @@ export function informTests(stage: GuardStage, cluster: () => Cluster): void {
       },
       60_000,
     );
-    await eventually("the seed applies", async () => {
+    await eventually("the manifest to apply", async () => {
       await cluster().apply(SEED);
       return true;
     });
@@ -105,7 +106,7 @@ export function informTests(stage: GuardStage, cluster: () => Cluster): void {
     expect(at(stored, "spec", "schedulingGroups", 0, "authorizedUsers", 0)).toBe(
       "system:vendor:xxx-serviceaccount",
     );
-    await eventually("its entries count", async () => {
+    await eventually("its entries to take effect", async () => {
       const { json } = await stage.command("list", "--cluster");
       const entries = listAt(listAt(json, "groups")[0], "entries");
       return entries.some(
@@ -114,7 +115,7 @@ export function informTests(stage: GuardStage, cluster: () => Cluster): void {
       );
     });
   }, 120_000);
-  test("Inform admits and says so on the pod; row 63, away in Inform: all pass, and the audit log says so", async () => {
+  test("Inform admits and records an event on the pod; row 63, down in Inform: all pass, and the audit log has it", async () => {
     await stage.inForce("Inform");
     const name = stage.name();
     expect((await stage.pod(ON_CP, { metadata: { name } })).status).toBe(201);

@@ -1,4 +1,5 @@
-// What refusing at the bind alone would starve, evict or stall, with steering: begun before all else, looked at later.
+// Effects that refusing only at the bind would have (starvation, eviction, stalled rollouts), with steering: started
+// first, checked later.
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { at, type JsonObject, stringAt } from "../../../src/core/json.ts";
@@ -25,7 +26,7 @@ const cpu = (amount: string): JsonObject => ({
   containers: [{ name: "c", image: "app:1", resources: { requests: { cpu: amount } } }],
 });
 
-/** Begins what must stay quiet, and returns the tests to run in between and at the end. */
+/** Starts the workloads that must stay quiet, and returns the tests to run in between and at the end. */
 export function steeringTests(
   stage: GuardStage,
   cluster: () => Cluster,
@@ -39,12 +40,13 @@ export function steeringTests(
       .sort();
   const daemonSet = () => cluster().call("GET", `${apps("m5", "daemonsets")}/agent`);
 
-  test("what steering must keep quiet begins", async () => {
+  test("starts the workloads that steering must keep quiet", async () => {
     await cluster().call("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", {
       metadata: { name: "high" },
       value: 1_000_000,
     });
-    // M3: the control plane's nodes are full of an authorised Deployment of no priority, the workers of pods as important as the next.
+    // M3: the control-plane nodes are full of an authorised Deployment without priority, the workers of pods as
+    // important as the next.
     const onControlPlane = { nodeSelector: { [ROLE]: "" }, ...EVERYTHING, ...cpu("60") };
     await cluster().call(
       "POST",
@@ -60,7 +62,7 @@ export function steeringTests(
     began = Date.now();
     await cluster().call("POST", apps("m3", "deployments"), workload("attacker", important));
     tried = await tryEvictions(stage, cluster, { ...cpu("60"), priorityClassName: "high" });
-    // M2: neutral pods, and those that prefer the control plane.
+    // M2: neutral pods, and pods that prefer the control plane.
     await cluster().call("POST", apps("m2", "deployments"), workload("neutral", EVERYTHING, { replicas: 6 }));
     const preferring = { ...EVERYTHING, ...prefersControlPlane };
     await cluster().call(
@@ -73,7 +75,7 @@ export function steeringTests(
   }, 120_000);
 
   const between = () => {
-    test("M5: the workers' rollout of a DaemonSet ends", async () => {
+    test("M5: the rollout of a DaemonSet on the workers completes", async () => {
       const wait = (image: string) =>
         eventually(`a rollout of ${image}`, async () => {
           const object = await daemonSet();
@@ -85,7 +87,7 @@ export function steeringTests(
       const template = { spec: { containers: [{ name: "c", image: "app:2" }] } };
       await cluster().call("PATCH", `${apps("m5", "daemonsets")}/agent`, { spec: { template } });
       await eventually(
-        "the new generation is seen",
+        "the new generation to be observed",
         async () =>
           at(await daemonSet(), "status", "observedGeneration") ===
           at(await daemonSet(), "metadata", "generation"),
@@ -95,7 +97,7 @@ export function steeringTests(
       expect(pods.map((pod) => stringAt(pod, "spec", "nodeName")).sort()).toEqual(["w-0", "w-1"]);
     });
 
-    test("placement and steering on one DaemonSet: ten applies, one generation", async () => {
+    test("placement and steering on one DaemonSet: ten applies give one generation", async () => {
       await cluster().apply({
         apiVersion: "kupid.gardener.cloud/v1alpha1",
         kind: "ClusterPodSchedulingPolicy",
@@ -106,7 +108,7 @@ export function steeringTests(
           nodeSelector: { "kubernetes.io/os": "linux" },
         },
       });
-      await eventually("the policy is known", async () => {
+      await eventually("the policy to be known", async () => {
         const tried = await stage.pod(SPEC, {
           metadata: { name: "probe", labels: { app: "both" } },
           query: "?dryRun=All",
@@ -133,7 +135,7 @@ export function steeringTests(
 
   const end = () => {
     test(
-      `row 71, M2, M3: in ${WINDOW_MS / 1_000} s no bind was refused and no pod was evicted, whatever way was tried`,
+      `row 71, M2, M3: in ${WINDOW_MS / 1_000} s no bind was refused and no pod was evicted, in any of the tried ways`,
       async () => {
         await sleep(Math.max(0, began + WINDOW_MS - Date.now()));
         const deleted = cluster()
@@ -161,7 +163,7 @@ export function steeringTests(
         const [attacker] = await stage.pods("m3", "app=attacker");
         expect(stringAt(attacker, "spec", "nodeName")).toBeUndefined();
         expect(tried.filter(({ status, expected }) => status !== expected)).toEqual([]);
-        // The workloads did make pods, and these wait.
+        // The workloads did create pods, which are pending.
         const made = (await stage.pods("m3")).filter((pod) =>
           stringAt(pod, "metadata", "name")?.startsWith("all-"),
         );

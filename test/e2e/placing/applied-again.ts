@@ -4,7 +4,7 @@ import { eventually } from "../../cluster/access/wait.ts";
 import { type PlacementStage, podSpecOf } from "../fixtures/placement-stage.ts";
 import { DEDICATED, DISK, job, pod, REQUIRED, requiring } from "./objects.ts";
 
-/** In each field that a policy writes as well: `apply` takes out of these what the manifest does not have. */
+/** In each field that a policy writes as well: `apply` removes elements that the manifest does not have. */
 const OWN = {
   nodeSelector: { disk: "ssd" },
   tolerations: [{ key: "own", operator: "Exists" }],
@@ -32,10 +32,10 @@ const MANIFESTS: readonly (readonly [resource: string, object: JsonObject])[] = 
 const APPLY = ["apply", "-f", "-"];
 const SERVER_SIDE = ["apply", "--server-side", "--force-conflicts", "-f", "-"];
 
-/** What can't change any more can't lose anything either: without the injection back in its place, every re-apply would be refused. */
+/** Immutable fields can't lose the injection either: unless it is put back, every re-apply would be refused. */
 export function appliedAgain(stage: PlacementStage): void {
   describe("applied again, from a manifest that sets the same fields", () => {
-    test.for(MANIFESTS)("%s is as it was", async ([resource, manifest]) => {
+    test.for(MANIFESTS)("%s is unchanged", async ([resource, manifest]) => {
       await stage.kubectl(APPLY, manifest);
       const made = podSpecOf(await stage.get(resource));
       expect(made["nodeSelector"]).toEqual({ disk: "ssd", pool: "etcd" });
@@ -47,13 +47,13 @@ export function appliedAgain(stage: PlacementStage): void {
       for (const args of [APPLY, SERVER_SIDE, SERVER_SIDE, APPLY]) {
         await stage.kubectl(args, manifest);
         const now = podSpecOf(await stage.get(resource));
-        // The scheduler may give the pod its node in between.
+        // The scheduler may bind the pod in between.
         expect({ ...now, nodeName: undefined }).toEqual({ ...made, nodeName: undefined });
       }
     });
   });
 
-  describe("a scheduler that the user names is his choice, the one that the API server fills in is nobody's", () => {
+  describe("a scheduler that the user names is the user's choice, and the API server's default is not", () => {
     test.for<readonly [string, readonly string[], JsonObject, string]>([
       [
         "named, by server-side apply",
@@ -73,7 +73,10 @@ export function appliedAgain(stage: PlacementStage): void {
       await stage.kubectl(args, manifest);
       expect(podSpecOf(await stage.get("jobs/chosen"))["schedulerName"]).toBe(scheduler);
       await stage.call("DELETE", "jobs/chosen");
-      await eventually("it is gone", async () => (await stage.request("GET", "jobs/chosen")).status === 404);
+      await eventually(
+        "it to be gone",
+        async () => (await stage.request("GET", "jobs/chosen")).status === 404,
+      );
     });
   });
 }

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { at, type JsonObject, stringAt } from "../../../src/core/json.ts";
 import { eventually } from "../../cluster/access/wait.ts";
 import { type PlacementStage, podSpecOf, warningsOf } from "../fixtures/placement-stage.ts";
@@ -17,13 +17,13 @@ import {
   within,
 } from "./objects.ts";
 
-/** Changes of the spec of a pod with one nodeSelector key and one term, and whether the API server takes them. */
+/** Changes of the spec of a pod with one nodeSelector key and one term, and whether the API server accepts them. */
 const CHANGES: readonly (readonly [what: string, spec: JsonObject, accepted: boolean])[] = [
   ["a further nodeSelector key", { nodeSelector: { disk: "ssd", pool: "etcd" } }, true],
   ["another value of a key", { nodeSelector: { disk: "hdd" } }, false],
   ["a key less", { nodeSelector: { disk: null } }, false],
   ["a requirement at the end of the term", { affinity: requiring([DISK, POOL]) }, true],
-  ["a requirement at its beginning", { affinity: requiring([POOL, DISK]) }, false],
+  ["a requirement at the beginning of the term", { affinity: requiring([POOL, DISK]) }, false],
   ["other values", { affinity: requiring([within("disk", "ssd", "nvme")]) }, false],
   ["a further term", { affinity: requiring([DISK], [POOL]) }, false],
   ["no term", { affinity: { nodeAffinity: null } }, false],
@@ -33,15 +33,15 @@ const CHANGES: readonly (readonly [what: string, spec: JsonObject, accepted: boo
   ["a node", { nodeName: "w0" }, false],
   ["topology spread", { topologySpreadConstraints: [SPREAD] }, false],
   ["a further gate", { schedulingGates: [...GATES, { name: "example.com/new" }] }, false],
-  ["no gate, and a requirement more", { schedulingGates: null, affinity: requiring([DISK, POOL]) }, true],
+  ["no gate, and one more requirement", { schedulingGates: null, affinity: requiring([DISK, POOL]) }, true],
 ];
 
 const LATER = { metadata: { labels: { app: "later" } } };
 
-/** A pod that waits at a gate may still be narrowed, in just some ways. */
+/** A gated pod may still be narrowed, in only some ways. */
 export function gatedPods(stage: PlacementStage): void {
-  describe("a pod that waits at a gate", () => {
-    test("is made", async () => {
+  describe("a gated pod", () => {
+    beforeAll(async () => {
       const own = { schedulingGates: GATES, nodeSelector: { disk: "ssd" }, affinity: requiring([DISK]) };
       for (const app of ["ungated", "before"])
         await stage.call("POST", "pods", pod(`gated-${app}`, app, own));
@@ -53,7 +53,7 @@ export function gatedPods(stage: PlacementStage): void {
       expect(status, JSON.stringify(body)).toBe(accepted ? 200 : 422);
     });
 
-    test("gets nothing new by a policy that only restores", async () => {
+    test("gets nothing new from a policy that only restores", async () => {
       const label = { metadata: { labels: { app: "everything" } } };
       const { status, body } = await stage.request("PATCH", "pods/gated-ungated?dryRun=All", label);
       expect(status).toBe(200);
@@ -64,9 +64,9 @@ export function gatedPods(stage: PlacementStage): void {
       ["gated-before", { disk: "ssd", pool: "etcd" }, [DISK, POOL]],
       ["gated-bare", { pool: "etcd" }, [POOL]],
     ] as const)(
-      "%s gets of one that injects what it can take, and a word about the rest",
+      "%s gets from an injecting policy what it can accept, and a warning about the rest",
       async ([name, selector, requirements]) => {
-        // The hook for updates of pods asks about gates from the first such policy on.
+        // From the first such policy on, the hook for updates of pods covers gates.
         const reply = await eventually("the injection", async () => {
           const tried = await stage.request("PATCH", `pods/${name}?dryRun=All`, LATER);
           const placed = at(tried.body, "spec", "nodeSelector", "pool") !== undefined;
@@ -91,7 +91,7 @@ export function gatedPods(stage: PlacementStage): void {
       },
     );
 
-    test("the update that opens the gate may still bring something", async () => {
+    test("the update that removes the gate may still get an injection", async () => {
       const opened = await stage.call("PATCH", "pods/gated-before", {
         ...LATER,
         spec: { schedulingGates: null },

@@ -5,10 +5,10 @@ import { nameIn, type PlacementStage, podSpecOf, warningsOf } from "../fixtures/
 import { job, POOL, REQUIRED } from "./objects.ts";
 
 const LATER = { template: { metadata: { labels: { app: "later" } } } };
-/** No node has this label, so the pods wait and the Job goes on. */
+/** No node has this label, so the pods stay pending and the Job keeps running. */
 const NOWHERE = { nodeSelector: { nowhere: "yes" } };
 
-/** The template of a Job is fixed once it has started: changing it then blocks every update, deletion included. */
+/** The template of a Job is immutable once it has started: changing it then blocks every update, deletion included. */
 export function jobs(stage: PlacementStage): void {
   const active = (name: string) =>
     eventually(`a pod of ${name}`, async () => at(await stage.get(`jobs/${name}`), "status", "active") === 1);
@@ -16,7 +16,7 @@ export function jobs(stage: PlacementStage): void {
     eventually(`${name} gone`, async () => (await stage.request("GET", `jobs/${name}`)).status === 404);
 
   describe("a Job", () => {
-    test("suspended, before it started or again after, gets what it can take and a word about the rest", async () => {
+    test("suspended, before it started or again after, gets what it can accept and a warning about the rest", async () => {
       await stage.call("POST", "jobs", job("suspended", "before", { suspend: true }));
       await stage.call("POST", "jobs", job("again", "before", {}, NOWHERE));
       await active("again");
@@ -43,7 +43,7 @@ export function jobs(stage: PlacementStage): void {
       expect(at(podSpecOf(resumed), "nodeSelector", "pool")).toBe("etcd");
     });
 
-    test("that runs, and that a policy would give more, is labelled and deleted in every way", async () => {
+    test("that runs, and that a policy would change, can be labelled and deleted in every way", async () => {
       const ways = ["foreground", "orphan", "background"];
       for (const way of ways) await stage.call("POST", "jobs", job(way, "pool", {}, NOWHERE));
       for (const way of ways) await active(way);
@@ -57,7 +57,7 @@ export function jobs(stage: PlacementStage): void {
       const before = podSpecOf(await stage.get("jobs/orphan"));
       await stage.kubectl(["label", "job/orphan", "touched=yes"]);
       expect(podSpecOf(await stage.get("jobs/orphan"))).toEqual(before);
-      // Nor do its pods get anything, or they could not lose the finalizer by which the Job counts them.
+      // Nor do its pods get anything: otherwise they could not lose the finalizer that the Job counts them by.
       await stage.kubectl(["label", "pods", "-l", "batch.kubernetes.io/job-name=orphan", "touched=yes"]);
       for (const way of ways)
         await stage.kubectl(["delete", `job/${way}`, `--cascade=${way}`, "--wait=false"]);
@@ -68,7 +68,7 @@ export function jobs(stage: PlacementStage): void {
       await stage.dropPolicy("pool-more");
     });
 
-    test("that is done is cleared away by its time to live, its pods with it", async () => {
+    test("that is done is deleted by its time to live, with its pods", async () => {
       await stage.call("POST", "jobs", job("brief", "pool", { ttlSecondsAfterFinished: 1 }));
       await gone("brief");
       await eventually("its pods gone", async () => {

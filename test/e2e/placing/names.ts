@@ -4,12 +4,12 @@ import { eventually } from "../../cluster/access/wait.ts";
 import { originsOf, type PlacementStage, podSpecOf, warningsOf } from "../fixtures/placement-stage.ts";
 import { GATES, pod, set } from "./objects.ts";
 
-/** Fields that name another object, which must be there, and bring something with it. */
+/** Fields that name another object, which must exist and has effects of its own. */
 export function names(stage: PlacementStage): void {
   const tried = (app: string, spec = {}) => stage.request("POST", "pods?dryRun=All", pod("p", app, spec));
 
   describe("a node by name", () => {
-    test("that is not there is left out with a word, or refuses, as the policy says", async () => {
+    test("that does not exist is skipped with a warning, or refused, as the policy says", async () => {
       const left = await tried("ghost");
       expect(left.status).toBe(201);
       expect(at(left.body, "spec", "nodeName")).toBeUndefined();
@@ -19,7 +19,7 @@ export function names(stage: PlacementStage): void {
       expect(stringAt(refused.body, "message")).toMatch(/Node ghost not found/);
     });
 
-    test("is given to a pod, but not to one at a gate, nor to a DaemonSet", async () => {
+    test("is set on a pod, but not on a gated one, nor on a DaemonSet", async () => {
       expect(at((await tried("pinned")).body, "spec", "nodeName")).toBe("w0");
       const gated = await tried("pinned", { schedulingGates: GATES });
       const daemons = await stage.request("POST", "daemonsets?dryRun=All", set("DaemonSet", "d", "pinned"));
@@ -32,18 +32,18 @@ export function names(stage: PlacementStage): void {
   });
 
   describe("a PriorityClass", () => {
-    test("comes whole to a pod, also one that never preempts", async () => {
+    test("is set completely on a pod, also one that never preempts", async () => {
       const { body } = await tried("class");
       expect(podSpecOf(body)).toMatchObject({
         priorityClassName: "patient",
         priority: 1000,
         preemptionPolicy: "Never",
       });
-      // The number is filled in after the webhook, which is asked a second time then.
+      // The number is filled in after the webhook, which is then called a second time.
       expect(originsOf(body)).toMatchObject([{ set: ["/spec/priorityClassName"], added: {} }]);
     });
 
-    test("comes to a template by name, and to its pods whole", async () => {
+    test("is set by name on a template, and completely on its pods", async () => {
       await stage.call("POST", "statefulsets", set("StatefulSet", "classy", "class"));
       expect(podSpecOf(await stage.get("statefulsets/classy"))["priorityClassName"]).toBe("patient");
       const made = await eventually("its pod", async () => {

@@ -1,4 +1,4 @@
-// Objects and criteria that the tests of placing share.
+// Objects and criteria that the placement tests share.
 import type { JsonObject } from "../../../src/core/json.ts";
 import { SPEC } from "../fixtures/placement-stage.ts";
 
@@ -29,7 +29,7 @@ export const DEDICATED: JsonObject = { key: "dedicated", operator: "Exists", eff
 export const PREFERENCE: JsonObject = { weight: 3, preference: { matchExpressions: [DISK] } };
 export const GATES = [{ name: "example.com/own" }];
 
-/** Everything that a policy can say, as far as one object can have it all. */
+/** All criteria that one object can have at the same time. */
 const EVERYTHING: JsonObject = {
   nodeSelector: { pool: "etcd" },
   tolerations: [DEDICATED],
@@ -57,7 +57,7 @@ export const POLICIES: Readonly<Record<string, JsonObject>> = {
     onUpdate: "Inject",
     schedulingGates: [{ name: "example.com/quota" }],
   },
-  // At the pods of a DaemonSet its controller would delete and make again what came to the wrong node.
+  // For a DaemonSet's pods, the controller would delete and recreate pods on the wrong node.
   "pods-only": { ...forApp("daemon"), targets: "Pods", nodeName: "w0" },
   daemon: { ...forApp("daemon"), nodeSelector: { pool: "etcd" } },
   pool: { ...forApp("pool"), nodeSelector: { pool: "etcd" } },
@@ -79,7 +79,7 @@ export function job(name: string, app: string, spec: JsonObject = {}, template: 
   };
 }
 
-/** A StatefulSet, DaemonSet or ReplicaSet, perhaps one that a controller made. */
+/** A StatefulSet, DaemonSet or ReplicaSet, optionally owned by a controller. */
 export function set(kind: string, name: string, app: string, owner?: JsonObject): JsonObject {
   const owners = owner === undefined ? {} : { ownerReferences: [{ uid: "u-1", controller: true, ...owner }] };
   return {

@@ -1,26 +1,26 @@
-// Where the pods of the workloads in test/fixtures/kupid-workloads come to be.
+// The nodes on which the pods of the workloads in test/fixtures/kupid-workloads run.
 import { expect } from "vitest";
 import { stringAt } from "../../../src/core/json.ts";
 import { eventually } from "../../cluster/access/wait.ts";
 import type { PlacementStage } from "../fixtures/placement-stage.ts";
 
-/** Nodes that anything may run on. */
+/** Nodes that any pod may run on. */
 export const PLAIN = ["node-1", "node-2", "etcd-open"];
 
-/** Labels of the pods, and the nodes on which they may run: a DaemonSet is on every one of them, the others on some. */
+/** Labels of the pods, and the nodes on which they may run: a DaemonSet runs on all of them, the others on some. */
 export interface Sample {
   readonly app?: string;
   readonly role?: string;
   readonly nodes: readonly string[];
-  /** Where the DaemonSet is, if elsewhere: no node by name is for it. */
+  /** The DaemonSet's nodes, if they differ: nodeName does not apply to it. */
   readonly agents?: readonly string[];
   readonly because?: "all together on one node" | "no such scheduler";
 }
 
-/** How many pods each workload has, the DaemonSet apart. The CronJob's come from a Job that is made from it. */
+/** The number of pods of each workload, except the DaemonSet. The CronJob's pods come from a Job created from it. */
 const PODS = { proxy: 2, etcd: 2, defrag: 1, backup: 1, debug: 1 };
 
-/** By workload, the nodes of its pods; an empty text for one that has none. */
+/** The nodes of each workload's pods; an empty string for a pending pod. */
 async function places(stage: PlacementStage): Promise<Map<string, string[]>> {
   const found = new Map<string, string[]>();
   for (const pod of await stage.items("pods?labelSelector=workload")) {
@@ -35,7 +35,7 @@ export async function expectPlaces(
   { nodes, agents: daemons = nodes, because }: Sample,
 ): Promise<void> {
   const all = Object.values(PODS).reduce((sum, count) => sum + count, 0);
-  const found = await eventually("all pods where they belong", async () => {
+  const found = await eventually("all pods on the expected nodes", async () => {
     const now = await places(stage);
     const others = Object.keys(PODS).flatMap((name) => now.get(name) ?? []);
     const agents = now.get("agent") ?? [];
@@ -71,7 +71,7 @@ export async function cleared(stage: PlacementStage): Promise<void> {
   await eventually("the pods gone", async () => {
     return (await stage.items("pods?labelSelector=workload")).length === 0;
   });
-  // A DaemonSet of the same name may come only when the old one is gone.
+  // A DaemonSet of the same name may be created only when the old one is gone.
   for (const name of names) {
     await eventually(`${name} gone`, async () => (await stage.request("GET", name)).status === 404);
   }

@@ -15,16 +15,16 @@ const SHAPES: readonly (readonly [what: string, spec: JsonObject])[] = [
     { nodeSelector: { pool: "etcd" }, tolerations: [DEDICATED], affinity: requiring([POOL]) },
   ],
   ["a contradiction", { nodeSelector: { pool: "web" }, affinity: requiring([within("pool", "web")]) }],
-  ["the same spread, skewed otherwise", { topologySpreadConstraints: [{ ...SPREAD, maxSkew: 3 }] }],
+  ["the same spread, with another skew", { topologySpreadConstraints: [{ ...SPREAD, maxSkew: 3 }] }],
   ["another scheduler", { schedulerName: "other" }],
   ["a gate", { schedulingGates: GATES }],
 ];
 
 const ROLLOUTS = "/apis/argoproj.io/v1alpha1/namespaces/apps/rollouts";
 
-/** A patch that does not fit fails the request even where the hook is open, and a careless one loses what others wrote. */
+/** A patch that does not apply fails the request even for a fail-open hook, and a careless one loses values of others. */
 export function shapes(stage: PlacementStage, cluster: () => ClusterAccess): void {
-  test.for(SHAPES)("all that a policy can say fits %s, in a pod and in a template", async ([, spec]) => {
+  test.for(SHAPES)("all criteria of a policy apply to %s, in a pod and in a template", async ([, spec]) => {
     const template = { metadata: { labels: { app: "everything" } }, spec: { ...SPEC, ...spec } };
     for (const [resource, object] of [
       ["pods", pod("p", "everything", spec)],
@@ -36,7 +36,7 @@ export function shapes(stage: PlacementStage, cluster: () => ClusterAccess): voi
     }
   });
 
-  describe("what usher does not know survives", () => {
+  describe("fields that usher does not know survive", () => {
     test("a native sidecar, a gate and newer fields, in a pod", async () => {
       const resizePolicy = [{ resourceName: "cpu", restartPolicy: "NotRequired" }];
       const spec = {
@@ -49,7 +49,7 @@ export function shapes(stage: PlacementStage, cluster: () => ClusterAccess): voi
       expect(podSpecOf(made)).toMatchObject({ ...spec, nodeSelector: { pool: "etcd" } });
     });
 
-    test("a Job's rules for failing pods", async () => {
+    test("a Job's pod failure policy", async () => {
       const onExitCodes = { containerName: "c", operator: "In", values: [42] };
       const podFailurePolicy = { rules: [{ action: "FailJob", onExitCodes }] };
       const made = await stage.call("POST", "jobs?dryRun=All", job("j", "everything", { podFailurePolicy }));

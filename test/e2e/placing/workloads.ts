@@ -1,11 +1,11 @@
-// Workloads that are made once and then changed in every way, and the policy that places them.
+// Workloads that are created once and then changed in every way, and the policy that places them.
 import type { JsonObject } from "../../../src/core/json.ts";
 import { SPEC } from "../fixtures/placement-stage.ts";
 import { DISK, POOL, requiring } from "./objects.ts";
 
 export const DEDICATED = { key: "dedicated", operator: "Equal", value: "etcd", effect: "NoSchedule" };
 
-/** Something of each way in which fields merge: a map, lists, and the product of terms. */
+/** An example of each way in which fields merge: a map, lists, and the product of terms. */
 export const HOME: JsonObject = {
   podSelector: { matchLabels: { app: "web" } },
   nodeSelector: { pool: "etcd" },
@@ -23,7 +23,7 @@ export const HOME: JsonObject = {
   },
 };
 
-/** What the user himself says of nodes. */
+/** The user's own node constraints. */
 export const OWN: JsonObject = {
   nodeSelector: { disk: "ssd" },
   tolerations: [{ key: "own", operator: "Exists" }],

@@ -1,10 +1,10 @@
-// One pod, judged by the API server's plugin PodSecurity and by usher.
+// One pod, evaluated by the API server's plugin PodSecurity and by usher.
 import { isObject, type JsonObject, listAt, stringAt } from "../../../src/core/json.ts";
 import { evaluatePodSecurity } from "../../../src/modules/pod-os/security/evaluate.ts";
 import type { ClusterAccess } from "../../cluster/access/access.ts";
 import type { AskedPod } from "./pods.ts";
 
-/** Requests at a time. */
+/** Concurrent requests. */
 const PARALLEL = 12;
 const LABELS = "pod-security.kubernetes.io/";
 
@@ -16,13 +16,13 @@ export interface Difference {
 }
 
 export interface Comparison {
-  /** Checks by how many of their pods got to the plugin. */
+  /** The number of each check's pods that reached the plugin. */
   readonly compared: Map<string, number>;
   readonly denied: Map<string, number>;
   readonly differences: Difference[];
 }
 
-/** A namespace that enforces one level at one version, and warns by restricted where that is baseline. */
+/** A namespace that enforces one level at one version, and warns by restricted if that is baseline. */
 export async function policyNamespace(
   cluster: ClusterAccess,
   level: string,
@@ -69,7 +69,7 @@ export async function compare(
       const level = namespace.split("-")[0] ?? "";
       const path = `/api/v1/namespaces/${namespace}/pods?dryRun=All`;
       const { status, body, headers } = await cluster.request("POST", path, podObject(pod));
-      // Not valid, so the plugin was not asked.
+      // Not valid, so the plugin was not called.
       if (status === 422) continue;
       const judge = (by: string) =>
         evaluatePodSecurity({ level: by, version }, pod.metadata, pod.judged, {

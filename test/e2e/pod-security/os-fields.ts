@@ -1,5 +1,5 @@
-// Every field of a pod spec, classified by OS. A field that the API server has and this list has not fails a test: it
-// belongs into one of the tables of OS validation, or here.
+// Every field of a pod spec, classified by OS. A field that the API server has and this list lacks fails a test: it
+// belongs in one of the tables of OS validation, or here.
 import { at, type JsonObject, stringAt } from "../../../src/core/json.ts";
 import {
   CONTAINER_LISTS,
@@ -15,17 +15,17 @@ const ANY_POD =
   "volumes restartPolicy terminationGracePeriodSeconds activeDeadlineSeconds dnsPolicy nodeSelector serviceAccountName serviceAccount automountServiceAccountToken nodeName hostNetwork imagePullSecrets hostname subdomain affinity schedulerName tolerations hostAliases priorityClassName priority dnsConfig readinessGates runtimeClassName enableServiceLinks preemptionPolicy overhead topologySpreadConstraints setHostnameAsFQDN os schedulingGates resourceClaims hostnameOverride schedulingGroup evictionResponders";
 const ANY_CONTAINER =
   "name image command args workingDir ports envFrom env resources resizePolicy restartPolicy restartPolicyRules volumeMounts volumeDevices livenessProbe readinessProbe startupProbe lifecycle.postStart lifecycle.preStop terminationMessagePath terminationMessagePolicy imagePullPolicy stdin stdinOnce tty securityContext.runAsNonRoot";
-/** Of ephemeral containers alone. */
+/** Only in ephemeral containers. */
 const EPHEMERAL = "ephemeralContainers.targetContainerName";
 
 function classified(fieldClass: FieldClass, paths: readonly string[]): [string, FieldClass][] {
   return paths.map((path) => [path, fieldClass]);
 }
 
-/** A classified field has its class with all that is below. */
+/** The class of a field applies to all fields below it. */
 export const CLASSES: ReadonlyMap<string, FieldClass> = new Map([
   ...classified("any", [...ANY_POD.split(" "), "securityContext.runAsNonRoot", EPHEMERAL]),
-  // What the API server refuses in a Windows pod belongs to Linux, and the other way round.
+  // Fields that the API server refuses in a Windows pod belong to Linux, and vice versa.
   ...classified("linux", [...WINDOWS_POD, "resources"]),
   ...classified(
     "linux",
@@ -54,7 +54,7 @@ export const CLASSES: ReadonlyMap<string, FieldClass> = new Map([
 
 const POD_SPEC = "io.k8s.api.core.v1.PodSpec";
 
-/** The fields of a pod spec in an OpenAPI document, down to those that have a class. */
+/** The fields of a pod spec in an OpenAPI document, down to classified fields. */
 export function podFields(
   openapi: JsonObject,
 ): { readonly path: string; readonly fieldClass: FieldClass | undefined }[] {

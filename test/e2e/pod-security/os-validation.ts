@@ -1,4 +1,4 @@
-// What the API server refuses by the OS of a pod, against validatePodOS.
+// The API server's refusals by the OS of a pod, compared with validatePodOS.
 import { expect, test } from "vitest";
 import { type JsonObject, listAt, setOwn } from "../../../src/core/json.ts";
 import { BUILT_IN_WORKLOADS, specPath, type WorkloadKind } from "../../../src/core/kubernetes/workloads.ts";
@@ -39,7 +39,7 @@ const POD_CONTEXT: JsonObject = {
 const ending = (name: string, stopSignal: string): JsonObject => ({ name, lifecycle: { stopSignal } });
 const sidecar = { restartPolicy: "Always" };
 
-/** By what each shows. Containers get an image when they are sent. */
+/** By what each case shows. Containers get an image when they are sent. */
 const SPECS: Readonly<Record<string, JsonObject>> = {
   "an empty os": { os: {} },
   "an unknown os": { os: { name: "plan9<" } },
@@ -62,7 +62,7 @@ const SPECS: Readonly<Record<string, JsonObject>> = {
     initContainers: [{ ...ending("i", "SIGINT"), ...sidecar, securityContext: { runAsUser: 0 } }],
   },
   "windows with hostPID and hostIPC": { os: { name: "windows" }, hostPID: true, hostIPC: true },
-  "windows with what it has": {
+  "windows with its own fields": {
     os: { name: "windows" },
     hostPID: false,
     hostIPC: false,
@@ -100,7 +100,7 @@ function objectOf(workload: WorkloadKind, podSpec: JsonObject): JsonObject {
   let here = root;
   for (const step of template) {
     const next: Record<string, JsonObject[string]> = {};
-    // What a workload needs beside its template.
+    // The required fields of a workload beside its template.
     if (step === "template" && here !== root && group === "apps") here["selector"] = { matchLabels: labels };
     if (step === "template" && here !== root && kind === "ReplicationController") here["selector"] = labels;
     if (step === "jobTemplate") here["schedule"] = "* * * * *";
@@ -179,7 +179,7 @@ function makeNamespace(cluster: ClusterAccess): Promise<unknown> {
   return cluster.request("POST", "/api/v1/namespaces", namespace);
 }
 
-/** As the API server lists causes. */
+/** In the API server's order of causes. */
 function described(errors: readonly PodFieldError[]): string[] {
   return errors.map(({ field, type, message }) => `${field} FieldValue${type} ${message}`);
 }

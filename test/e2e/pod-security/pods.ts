@@ -1,4 +1,4 @@
-// The fixtures of Pod Security as pods that the API server can be asked about.
+// The fixtures of Pod Security as pods that can be sent to the API server.
 import { copyOf, type Json, type JsonObject, own, setOwn } from "../../../src/core/json.ts";
 import { CHECKS } from "../../../src/modules/pod-os/security/checks.ts";
 import { fixturesOf, type PodFixture } from "../../builders/pod-security-fixtures.ts";
@@ -8,7 +8,7 @@ const CREATED = ["initContainers", "containers"] as const;
 
 const APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/";
 
-/** Sources of volumes with all that the API server requires of them. */
+/** Volume sources with all fields that the API server requires. */
 const SOURCES: JsonObject = {
   hostPath: { path: "/", type: "" },
   gcePersistentDisk: { pdName: "d" },
@@ -63,13 +63,13 @@ export interface AskedPod {
   readonly level: "baseline" | "restricted";
   readonly metadata: JsonObject;
   readonly spec: JsonObject;
-  /** As the API server judges it: with what it fills in before. */
+  /** As the API server evaluates it: with its defaults. */
   readonly judged: JsonObject;
 }
 
 type Mutable = Record<string, Json | undefined>;
 
-/** All containers of a HostProcess pod are such, in the network of the host. */
+/** All containers of a HostProcess pod are HostProcess containers, in the host's network. */
 function makeHostProcess(spec: Mutable): void {
   spec["hostNetwork"] = true;
   for (const list of CREATED)
@@ -86,7 +86,7 @@ function asked({ name, check, metadata, spec, system, declared }: PodFixture): A
     }
   if (check.id === "windowsHostProcess" && declared === "forbidden") makeHostProcess(sent);
   const judged = copyOf(sent) as Mutable;
-  // An unknown source is dropped, and a volume without one made an emptyDir.
+  // An unknown source is dropped, and a volume without a source becomes an emptyDir.
   for (const volume of (judged["volumes"] ?? []) as Mutable[]) if ("later" in volume) volume["emptyDir"] = {};
   const annotations = (metadata["annotations"] ?? {}) as JsonObject;
   for (const list of CREATED)
@@ -101,7 +101,7 @@ function asked({ name, check, metadata, spec, system, declared }: PodFixture): A
   return { name, check: check.id, level: check.level, metadata, spec: sent, judged };
 }
 
-/** Without an OS all values, those of init containers where they are forbidden; with one the first that is forbidden. */
+/** Without an OS all values, those of init containers if forbidden; with an OS the first forbidden one. */
 export function podsAt(minor: number): AskedPod[] {
   return CHECKS.flatMap((check) => fixturesOf(check, minor, CREATED))
     .filter(({ system, list, declared, name }) => {
@@ -113,7 +113,7 @@ export function podsAt(minor: number): AskedPod[] {
 
 const context = (securityContext: JsonObject) => ({ securityContext });
 
-/** Several violations, several containers, and texts that need quoting. */
+/** Several violations, several containers, and strings that need quoting. */
 export const MIXED: readonly AskedPod[] = [
   {
     metadata: { name: "p" },
@@ -176,7 +176,7 @@ export const MIXED: readonly AskedPod[] = [
   },
 ].map((pod, i) => {
   const judged = copyOf(pod.spec) as Mutable;
-  // A volume without a source is made an emptyDir.
+  // A volume without a source becomes an emptyDir.
   for (const volume of (judged["volumes"] ?? []) as Mutable[])
     if (Object.keys(volume).length === 1) volume["emptyDir"] = {};
   return { name: `mixed ${i}`, check: "mixed", level: "baseline", ...pod, judged } as AskedPod;

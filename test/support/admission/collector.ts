@@ -19,14 +19,14 @@ export interface ReceivedSpan {
 
 export interface Collector {
   readonly endpoint: string;
-  /** Every span so far, in the order of their arrival. */
+  /** All received spans, in order of arrival. */
   readonly spans: ReceivedSpan[];
-  /** What it says to each request from now on. */
+  /** The response to each request from now on. */
   status: number;
   readonly close: () => Promise<void>;
 }
 
-/** For tests: stands in for an OpenTelemetry collector that takes OTLP as JSON over HTTP. */
+/** For tests: a fake OpenTelemetry collector that receives OTLP as JSON over HTTP. */
 export async function startCollector(): Promise<Collector> {
   const spans: ReceivedSpan[] = [];
   const server = createServer(async (request, response) => {

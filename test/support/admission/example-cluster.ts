@@ -16,7 +16,7 @@ export interface Behaviour {
   readonly phase: Phase;
   readonly judge: (context: Context) => Result;
   readonly failure?: Hook["failure"];
-  /** @default "deny" of one that validates */
+  /** @default "deny" for a validating hook */
   readonly tooLarge?: Hook["tooLarge"];
   readonly timeoutSeconds?: number;
 }
@@ -45,7 +45,7 @@ export const BEHAVIOURS = {
         outcome: "applied",
         message: "labelled",
       });
-      return done ? allow() : refuse("metadata is no object");
+      return done ? allow() : refuse("metadata is not an object");
     },
   },
   second: { phase: "mutate", judge: () => allow() },
@@ -105,7 +105,7 @@ export function testModule(behaviours: Readonly<Record<string, Behaviour>> = BEH
   });
 }
 
-/** A source on which every need is found and every commit done, unless it is said otherwise. */
+/** A source on which every need is found and every commit succeeds, by default. */
 export function testSource(changes: Partial<Source> = {}, module = testModule()): Source {
   return {
     assembly: new Assembly([module], DEFAULT_INSTALLATION, new Gates([])),
@@ -151,7 +151,7 @@ export interface Got {
   readonly body: string;
 }
 
-/** The `response` of an answered review; fails loudly where the body is none. */
+/** The `response` of an answered review; throws if the body has none. */
 export function responseOf(got: Pick<Got, "body">): JsonObject {
   const parsed = JSON.parse(got.body) as Json;
   const response = isObject(parsed) ? parsed["response"] : undefined;

@@ -38,7 +38,7 @@ export function frontProxy(configMap: JsonObject | undefined, log: Log = SILENT)
   return live;
 }
 
-/** Reviews access: only the API server may, and everyone may read what `system:discovery` has. */
+/** Reviews access: only the API server may do anything, and every user may read the paths of `system:discovery`. */
 export function reviewed(asked: JsonObject[], changes: Partial<Source> = {}): Source {
   const { welcome, record } = BEHAVIOURS;
   const answer = (need: Need): Fact => {
@@ -56,11 +56,11 @@ export function reviewed(asked: JsonObject[], changes: Partial<Source> = {}): So
 
 export interface Call {
   readonly url: string;
-  /** The authority of the server. */
+  /** The CA of the server. */
   readonly ca: string | undefined;
   readonly client?: KeyedCertificate | undefined;
   readonly method?: string;
-  /** In turn names and values: names may be doubled. */
+  /** Alternating names and values: names may be repeated. */
   readonly headers?: readonly string[];
   readonly body?: string | Buffer;
   readonly options?: RequestOptions;

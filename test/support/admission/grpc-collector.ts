@@ -4,12 +4,12 @@ import type { AddressInfo } from "node:net";
 export interface GrpcCollector {
   /** `127.0.0.1:4317` */
   readonly endpoint: string;
-  /** Whether a message so far has these bytes in it, in hex: an id of a trace or a span. */
+  /** Whether any received message contains these bytes, in hex: an id of a trace or a span. */
   readonly has: (id: string) => boolean;
   readonly close: () => Promise<void>;
 }
 
-/** For tests: stands in for a collector that API servers export to. It takes every message, and reads none. */
+/** For tests: a fake collector that API servers export to. It accepts every message, and parses none. */
 export async function startGrpcCollector(): Promise<GrpcCollector> {
   const messages: Buffer[] = [];
   const server = createServer();

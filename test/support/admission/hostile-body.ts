@@ -1,6 +1,6 @@
-/** Bodies that nobody should send, the same ones for the same seed. For tests. */
+/** Malformed bodies, the same ones for the same seed. For tests. */
 
-/** A small generator of numbers (xorshift): repeatable, and fast enough for millions. */
+/** A small pseudo-random generator (xorshift): repeatable, and fast enough for millions. */
 export function numbers(seed: number): (below: number) => number {
   let state = seed | 1;
   return (below) => {
@@ -48,7 +48,7 @@ const FRAGMENTS = [
   "\n",
 ];
 
-/** One body, made from a valid one or from nothing. */
+/** One body, derived from a valid one or from nothing. */
 export function hostileBody(valid: string, next: (below: number) => number): Buffer {
   switch (next(8)) {
     case 0:
@@ -90,14 +90,14 @@ function spliced(text: string, fragment: string, next: (below: number) => number
   return text.slice(0, at) + fragment + text.slice(at + next(3));
 }
 
-/** A piece of the text twice: duplicate keys, mostly. */
+/** A repeated piece of the text: mostly duplicate keys. */
 function repeated(text: string, next: (below: number) => number): string {
   const at = next(text.length);
   const end = at + next(60);
   return text.slice(0, end) + text.slice(at);
 }
 
-/** Another value in the place of one: valid JSON of the wrong shape. */
+/** One value replaced by another: valid JSON of the wrong shape. */
 function swapped(text: string, next: (below: number) => number): string {
   const values = [...text.matchAll(/:("[^"]*"|null|true|false|\d+|\[\]|\{\})/g)];
   const match = values.length === 0 ? undefined : pick(values, next);

@@ -1,4 +1,4 @@
-// For tests: an admission server whose connections end by themselves, and clients that write to it byte by byte.
+// For tests: an admission server with short timeouts, and clients that write to it byte by byte.
 import { setTimeout as pause } from "node:timers/promises";
 import { connect, type TLSSocket } from "node:tls";
 import type { AdmissionOptions, AdmissionServer } from "../../../src/admission/server/admission-server.ts";
@@ -37,7 +37,7 @@ export function request(
   return `${head.join("\r\n")}\r\n\r\n${body}`;
 }
 
-/** All that comes back until the connection ends, which it does by itself. */
+/** Everything received until the server closes the connection. */
 export function exchange(server: AdmissionServer, send: (socket: TLSSocket) => unknown): Promise<string> {
   const { host, port } = server.webhookAddress;
   return new Promise((resolve) => {
@@ -52,7 +52,7 @@ export function exchange(server: AdmissionServer, send: (socket: TLSSocket) => u
   });
 }
 
-/** Each piece as a write of its own, so that it comes as one, or nearly always. */
+/** Each piece is a separate write, so that it usually arrives as a separate chunk. */
 export async function inPieces(socket: TLSSocket, pieces: readonly (string | Buffer)[]): Promise<void> {
   socket.setNoDelay(true);
   for (const piece of pieces) {

@@ -109,7 +109,7 @@ export class TestApiServer {
     const all = [...this.objects].filter(([key]) => key.startsWith(`${path}/`)).map(([, object]) => object);
     const from = Number(query.get("continue") ?? 0);
     const to = from + Number(query.get("limit") ?? all.length);
-    // As the API server: an estimate only where nothing is selected.
+    // As in the API server: an estimate only without a selector.
     const selects = query.has("labelSelector") || query.has("fieldSelector");
     const estimate = selects ? {} : { remainingItemCount: all.length - to };
     const resourceVersion = String(this.#version);
@@ -121,7 +121,7 @@ export class TestApiServer {
   }
 }
 
-/** Fields as a whole, but annotations one by one: those of other managers stay. */
+/** Fields are replaced, but annotations are merged: those of other managers stay. */
 function applied(stored: JsonObject | undefined, object: JsonObject): JsonObject {
   const theirs = at(stored, "metadata", "annotations");
   const { metadata } = object;
@@ -130,7 +130,7 @@ function applied(stored: JsonObject | undefined, object: JsonObject): JsonObject
   return { ...stored, ...object, metadata: { ...metadata, annotations } };
 }
 
-/** What a client gets that asks for PartialObjectMetadataList. */
+/** The response to a client that asks for PartialObjectMetadataList. */
 function metadataOnly(answer: ApiResponse, accept: string | undefined): ApiResponse {
   if (accept?.includes("as=PartialObjectMetadataList") !== true || !isObject(answer.body)) return answer;
   const items = listAt(answer.body, "items").map((item) => ({

@@ -1,4 +1,4 @@
-// For tests: a controller with a reconciler of the test's own, its writes and its log.
+// For tests: a controller with the test's own reconciler, its writes and its log.
 import { setImmediate as step } from "node:timers/promises";
 import { Controller, type ControllerOptions } from "../../../src/cluster/controller/controller.ts";
 import type { PlannedWriteResult } from "../../../src/cluster/controller/planned-writes.ts";
@@ -48,7 +48,7 @@ export function seat(name: string): SeatKey {
   return { kind: "seat", name };
 }
 
-/** A reconciler that applies a ConfigMap for each object, but for what the test replaces. */
+/** A reconciler that applies a ConfigMap for each object; the test can replace parts of it. */
 export function controllerWith(
   reconciler: Partial<Reconciler<SeatKey, unknown>>,
   options: Partial<ControllerOptions> = {},

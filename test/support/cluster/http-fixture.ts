@@ -1,4 +1,4 @@
-// A plain HTTP server that answers as a test says, and a client of it with credentials that can be renewed. TLS would change nothing.
+// A plain HTTP server with the test's responses, and a client with renewable credentials. TLS would change nothing.
 import { once } from "node:events";
 import { Agent, createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -1,4 +1,5 @@
-// A process of its own that reads lists from the server of its first argument, as usher's modules ask for them: a test bounds its heap.
+// A separate process that reads lists from the server of its first argument as usher's modules do: a test bounds its
+// heap.
 import { Agent } from "node:http";
 import { createClient } from "../../../src/cluster/client/https-client.ts";
 import { CONNECTION } from "../../../src/cluster/credentials/credentials.ts";
@@ -16,7 +17,7 @@ const client = createClient({
 });
 const fetch = createNeeds(client, new TestApiServer().resources);
 
-/** How many were found, and where the list goes on: the objects themselves are let go, as usher does. */
+/** The number of objects, and where the list continues: the objects themselves are released, as usher does. */
 async function read(need: Need): Promise<{ readonly count: number; readonly next: string | undefined }> {
   const [fact] = await fetch([need], testDeadline());
   if (fact === undefined || !("found" in fact) || !Array.isArray(fact.found))
@@ -24,7 +25,7 @@ async function read(need: Need): Promise<{ readonly count: number; readonly next
   return { count: fact.found.length, next: fact.next };
 }
 
-/** All of them, in pages, as the drift scan reads them. */
+/** All objects, in pages, as the drift scan reads them. */
 async function scanned(): Promise<number> {
   let count = 0;
   for (let token: string | undefined; ; ) {
@@ -36,7 +37,7 @@ async function scanned(): Promise<number> {
   }
 }
 
-/** As the preview of a namespace reads its pods, of several namespaces at once. */
+/** As the preview of a namespace reads its pods, for several namespaces concurrently. */
 async function previewed(): Promise<number[]> {
   const namespaces = Array.from({ length: 3 }, (_, i) => `n${i}`);
   const facts = namespaces.map((namespace) =>

@@ -9,10 +9,10 @@ export interface Certified {
   readonly key: string;
 }
 
-/** The issuer in its tokens and its discovery document, whatever address it listens on. */
+/** The issuer in its tokens and its discovery document, independent of its address. */
 const ISSUER = "https://issuer.example/realm";
 
-/** An ID token for the client `usher` that expires then. Its signature is not valid: clients do not check it over TLS. */
+/** An ID token for the client `usher` that expires at this time. Its signature is not valid: clients do not check it over TLS. */
 export function idTokenUntil(milliseconds: number, subject: string, more: object = {}): string {
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
   const exp = milliseconds / 1_000;
@@ -26,7 +26,7 @@ export class TestProvider {
   readonly forms: Record<string, string>[] = [];
   /** Status and body of the token endpoint's next response. */
   respond: () => readonly [number, unknown] = () => [200, {}];
-  /** Replaces the discovery document, but for its issuer. */
+  /** Replaces the discovery document, except its issuer. */
   discovery: object | undefined;
 
   constructor(certificate: Certified) {

@@ -18,8 +18,8 @@ interface Open {
 }
 
 /**
- * An API server in memory that serves some cluster-scoped resources of one group, `things.test`. For tests of what is above the
- * connection; whether real ones behave so, the tests on a real control plane say.
+ * An API server in memory that serves some cluster-scoped resources of one group, `things.test`. For tests of the
+ * layers above the connection; tests on a real control plane verify the API server's behaviour.
  */
 export class TestWatchServer implements Client {
   readonly server = "https://test";

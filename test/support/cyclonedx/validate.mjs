@@ -1,4 +1,4 @@
-// Prints what the schema finds wrong with the bill of materials on standard input; nothing where it is valid.
+// Prints the schema errors of the bill of materials on standard input; prints nothing if it is valid.
 import { text } from "node:stream/consumers";
 import { Spec, Validation } from "@cyclonedx/cyclonedx-library";
 

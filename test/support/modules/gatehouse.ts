@@ -6,7 +6,7 @@ import { defineModule, type Module } from "../../../src/core/module/module.ts";
 import type { ConfigurationWrapper } from "../../../src/core/policy/configuration.ts";
 import type { Kind } from "../../../src/core/policy/kind.ts";
 
-/** Which nodes are closed: by the configuration, or by a policy. */
+/** The closed nodes: by the configuration, or by a policy. */
 interface Closed {
   readonly origin: string;
   readonly nodes: readonly string[];
@@ -49,7 +49,7 @@ const prepare: Kind<Closed>["prepare"] = (object, { kind, name }) => ({
   problems: [],
 });
 
-/** Kinds of both standings: `GatehouseConfig` is written as configuration files are, `Gatehouse` is a custom resource. */
+/** Kinds of both forms: `GatehouseConfig` is a configuration file, `Gatehouse` is a custom resource. */
 const kinds: Kind<Closed>[] = [
   {
     group: GROUP,

@@ -1,4 +1,4 @@
-// Random requests, and what webhook and fallback come to for each of them.
+// Random requests, with the verdicts of webhook and fallback for each.
 
 import { Assembly } from "../../../src/core/evaluate/assembly.ts";
 import { evaluate } from "../../../src/core/evaluate/evaluate.ts";
@@ -21,7 +21,7 @@ export const INSTALLATION: Installation = {
 };
 const GATE = { name: "OpenShiftNodeSchedulingPolicy", stage: "alpha", default: true, summary: "" } as const;
 
-/** Namespaces by what lists say of them. */
+/** Namespaces by their entries in the lists. */
 export interface Names {
   readonly label: string;
   readonly listed: string;
@@ -52,7 +52,7 @@ export function policyOf({ label, listed, exact, prefix }: Names, scope: "Namesp
           emergencyUsers: ["root-of-all"],
           emergencyGroups: ["breakglass"],
           serviceAccountScope: scope,
-          // Only what assigns is compared.
+          // Only assigning entries are compared.
           earlyRefusal: "Warn",
         },
       ],
@@ -147,7 +147,7 @@ export function randomRequest(random: () => number, names: Names, id: number): A
   return requestFor(object, { userInfo, namespace });
 }
 
-/** What the webhook says, while it is up. */
+/** The webhook's verdict, while it is up. */
 export async function webhookRefuses(request: AdmissionRequest, assembly: Assembly): Promise<boolean> {
   const world = outside({
     fact: (need) => {
@@ -159,7 +159,7 @@ export async function webhookRefuses(request: AdmissionRequest, assembly: Assemb
   return denials.length > 0;
 }
 
-/** What the policies say, by their own expressions. */
+/** The policies' verdict, by their own expressions. */
 export function fallbackRefuses(
   request: AdmissionRequest,
   compiled: readonly JsonObject[],
@@ -197,7 +197,7 @@ export function fallbackRefuses(
   });
 }
 
-/** The small part of CEL that the expressions use, as JavaScript: `in` of a list looks for an item. */
+/** The small subset of CEL that the expressions use, as JavaScript: `in` of a list searches for an item. */
 function celHolds(expression: string, request: AdmissionRequest, params: JsonObject): boolean {
   const script = expression
     .replaceAll(/([\w.]+)\.\?(\w+)\.orValue\(("[^"]*"|\[\]|\{\})\)/g, 'optional($1, "$2", $3)')
@@ -230,7 +230,10 @@ function items(list: readonly string[]) {
   );
 }
 
-/** What only the webhook refuses: an unknown node, and with the scope Exact a binding, which does not name the pod's account. */
+/**
+ * Requests that only the webhook refuses: an unknown node, and with the scope Exact a binding, which does not name the
+ * pod's account.
+ */
 export function isDocumented(
   request: AdmissionRequest,
   nodes: readonly JsonObject[],

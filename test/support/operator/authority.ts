@@ -1,4 +1,5 @@
-// Authorities for tests that sign more than one certificate, as cert-manager, the service CA and administrators have them.
+// Authorities for tests that sign more than one certificate, like those of cert-manager, the service CA and
+// administrators.
 import { webcrypto } from "node:crypto";
 import "reflect-metadata/lite";
 import {
@@ -24,7 +25,7 @@ export interface SigningOptions {
 export class TestAuthority {
   readonly #certificate: X509Certificate;
   readonly #keys: webcrypto.CryptoKeyPair;
-  /** What a server sends beside its certificate: the authorities between it and the root. */
+  /** The intermediate certificates that a server sends with its certificate. */
   readonly #between: string;
 
   private constructor(certificate: X509Certificate, keys: webcrypto.CryptoKeyPair, between: string) {

@@ -1,4 +1,4 @@
-// For tests: an installation controller at an API server, and what it logged.
+// For tests: an installation controller with an API server, and its log.
 import { expect, onTestFinished, vi } from "vitest";
 import { Assembly } from "../../../src/core/evaluate/assembly.ts";
 import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../../../src/core/json.ts";
@@ -26,7 +26,7 @@ export const FOLLOWING: Module = {
     ...SEATING.reads,
     { resource: "namespaces", group: "", version: "v1", kind: "Namespace", scope: "Cluster", keep: [] },
   ],
-  // Asked for only where there is a policy: hooks follow what is in the cluster.
+  // Registered only if a policy exists: hooks follow the objects in the cluster.
   hooks: (_policies, view) =>
     (["mutate", "validate"] as const).map((phase) => ({
       name: phase === "mutate" ? "seating" : "seating-check",
@@ -52,7 +52,7 @@ export interface Running {
   readonly controller: InstallationController;
   readonly assembly: Assembly;
   readonly trusts: Trust[];
-  /** Once for each time that the path may have been shown. */
+  /** Once for each time that the path may have been exposed. */
   readonly shown: readonly string[];
   readonly logged: { readonly message: string; readonly facts: object }[];
   readonly certificates: {
@@ -92,7 +92,7 @@ function discovering(server: TestApiServer): void {
   };
 }
 
-/** By the operations that usher sends: add and remove, in objects. */
+/** With the operations that usher sends: add and remove, in objects. */
 function patched(object: JsonObject, operations: readonly Json[]): JsonObject {
   const result = structuredClone(object) as Record<string, Json>;
   for (const operation of operations) {
@@ -111,7 +111,7 @@ function patched(object: JsonObject, operations: readonly Json[]): JsonObject {
 
 export const ANCHOR = "/apis/rbac.authorization.k8s.io/v1/clusterroles/usher-installation";
 export const HOME = "/api/v1/namespaces/usher-system";
-/** As the objects of usher's refer to it. */
+/** The reference that usher's objects have. */
 export const ANCHOR_OWNER = {
   apiVersion: "rbac.authorization.k8s.io/v1",
   kind: "ClusterRole",
@@ -179,7 +179,7 @@ export function publish(server: TestApiServer, path: string, bundle: string): vo
   server.put(path, { ...live, webhooks });
 }
 
-/** A policy that the hooks follow; they do not follow its row. */
+/** A policy that the hooks depend on; they do not depend on its row. */
 export function seat(run: Running, row: string): void {
   const object = { metadata: { name: "a" }, spec: { row } };
   run.assembly.apply([{ resource: "seatings.test.usher.dev", namespace: "", name: "a", object }]);

@@ -1,4 +1,4 @@
-// For tests: the objects of an installation, and an API server that has them or does not.
+// For tests: the objects of an installation, and an API server with or without them.
 import { z } from "zod";
 import type { ApiResponse } from "../../../src/cluster/client/client.ts";
 import { Assembly } from "../../../src/core/evaluate/assembly.ts";
@@ -48,7 +48,7 @@ export const SEATING: Module = defineModule({
 
 export const POLICIES = "/apis/test.usher.dev/v1/seatings";
 
-/** Every object of an installation, in the order in which to apply them. */
+/** Every object of an installation, in the order of application. */
 export function installedObjects(namespace = "usher-system", version = "1.2.0"): readonly JsonObject[] {
   const assembly = new Assembly([SEATING], { ...DEFAULT_INSTALLATION, namespace }, new Gates([]));
   return registration(assembly, {
@@ -61,15 +61,15 @@ export function installedObjects(namespace = "usher-system", version = "1.2.0"):
 const NAMESPACED =
   /^(Deployment|ReplicaSet|CronJob|PodDisruptionBudget|ResourceQuota|Service|Endpoints|EndpointSlice|ConfigMap|Secret|ServiceAccount|Role|RoleBinding|Lease|Pod|PodMetrics|NetworkPolicy|Event|Chair)$/;
 
-/** An API server that knows the kinds of an installation, applies, and establishes CRDs at once. */
+/** An API server that knows the kinds of an installation, applies, and establishes CRDs immediately. */
 export class TestInstallation {
   readonly server = new TestApiServer();
   readonly objects: Objects;
-  /** What was written, in order: `apply Deployment usher-system/usher`, `delete …`. */
+  /** The writes in order: `apply Deployment usher-system/usher`, `delete …`. */
   readonly written: string[] = [];
-  /** Whether to answer with 403. */
+  /** Whether to respond with 403. */
   refusing: (method: string, path: string) => boolean = () => false;
-  /** Another answer than the usual one. */
+  /** A response that replaces the default one. */
   answering: (method: string, path: string, query: URLSearchParams) => ApiResponse | undefined = () =>
     undefined;
   queues = true;
@@ -100,7 +100,7 @@ export class TestInstallation {
     };
   }
 
-  /** As it lies in the store: with a uid, so that it can be told from its namesake. */
+  /** As stored: with a uid, so that it can be distinguished from another object of the same name. */
   have(object: JsonObject): JsonObject {
     const metadata = isObject(object["metadata"]) ? object["metadata"] : {};
     const uid = `uid of ${describeObject(object)}`;
@@ -111,7 +111,7 @@ export class TestInstallation {
     return this.server.objects.has(pathOf(object));
   }
 
-  /** Of one namespace or of all, by labels that are there or have a value. */
+  /** In one namespace or in all, by labels that exist or have a value. */
   #selected(path: string, selector: string): JsonObject[] {
     const resource = path.slice(path.lastIndexOf("/"));
     const everywhere = path.includes("/namespaces/") ? undefined : path.slice(0, -resource.length);
@@ -152,7 +152,7 @@ export class TestInstallation {
       kind,
       name: plural(kind),
       namespaced: NAMESPACED.test(kind),
-      // What is only measured can't be deleted.
+      // Virtual resources such as metrics can't be deleted.
       verbs: kind === "PodMetrics" ? ["get", "list"] : ["create", "delete", "get", "list", "patch"],
     }));
     return answerOf(200, { resources });
@@ -184,7 +184,7 @@ const KINDS: readonly (readonly [string, string])[] = [
   ["/apis/batch/v1", "CronJob"],
   ["/apis/discovery.k8s.io/v1", "EndpointSlice"],
   ["/apis/metrics.k8s.io/v1beta1", "PodMetrics"],
-  // Two versions of one group, each with a resource that the other has not.
+  // Two versions of one group, each with a resource that the other does not have.
   ["/apis/test.usher.dev/v1", "Seating"],
   ["/apis/test.usher.dev/v1alpha1", "Chair"],
 ];

@@ -1,4 +1,4 @@
-// For tests: the controller of an operand at an API server in memory, which gives objects a uid and a generation as a real one does.
+// For tests: the controller of an operand with an API server in memory, which sets uid and generation like a real one.
 import { at, equal, isObject, type Json, type JsonObject, stringAt } from "../../../src/core/json.ts";
 import { parseVersion } from "../../../src/core/kubernetes/versions.ts";
 import { SILENT } from "../../../src/core/log.ts";
@@ -42,7 +42,7 @@ export const AT = {
 export class OperandCluster {
   readonly server = new TestApiServer();
   readonly started = Date.parse("2026-01-01T00:00:00Z");
-  /** Since then. */
+  /** Milliseconds since `started`. */
   ms = 0;
   leading = true;
   /** Every write and deletion: `apply DaemonSet`. */
@@ -56,7 +56,7 @@ export class OperandCluster {
     this.#controller = this.#operator();
   }
 
-  /** Another operator takes over, and knows nothing. */
+  /** A new operator process takes over without state. */
   restart(): void {
     this.#controller = this.#operator();
   }
@@ -77,7 +77,7 @@ export class OperandCluster {
     });
   }
 
-  /** One look after some time; returns what was written. */
+  /** Reconciles once after some time; returns the writes. */
   async after(ms: number): Promise<string[]> {
     this.ms += ms;
     this.writes.length = 0;
@@ -89,7 +89,7 @@ export class OperandCluster {
     return this.server.objects.get(path);
   }
 
-  /** Writes a part of an object as somebody else does. */
+  /** Writes a part of an object as another client does. */
   edit(path: string, part: JsonObject): void {
     const { metadata, ...rest } = this.read(path) ?? {};
     const more = part["metadata"];
@@ -102,7 +102,7 @@ export class OperandCluster {
     this.edit(AT.limits, { spec, metadata: { generation } });
   }
 
-  /** What the controller of DaemonSets does. */
+  /** Replaces the DaemonSet controller. */
   schedule(desired: number, ready = desired): void {
     const generation = at(this.read(AT.daemonSet), "metadata", "generation") ?? 0;
     const counts = { desiredNumberScheduled: desired, updatedNumberScheduled: desired, numberReady: ready };

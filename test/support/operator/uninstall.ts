@@ -1,4 +1,4 @@
-// For tests: an installed usher, and what an uninstall plans to do with it.
+// For tests: an installed usher, and the plan of its uninstall.
 import { isObject, type JsonObject } from "../../../src/core/json.ts";
 import { describeObject } from "../../../src/operator/install/apply.ts";
 import { installedNamespaces } from "../../../src/operator/install/installed-namespaces.ts";

@@ -18,7 +18,7 @@ const SUBJECT = { username: "ann" };
 const LEDGER = ledgerName(SUBJECT);
 const KEY = { kind: "ledger", name: LEDGER } as const;
 
-/** A request lives for so long at most, whatever it waits for. */
+/** The maximum lifetime of a request, whatever it waits for. */
 const LIFETIME_MS = 34_100;
 
 interface Flight {
@@ -27,14 +27,14 @@ interface Flight {
   readonly uid: string;
   readonly began: number;
   readonly replica: number;
-  /** The ledger as this request read it. */
+  /** The ledger as read by this request. */
   fact?: Fact;
   admitted?: boolean;
 }
 
 interface Replica {
   readonly view: Store;
-  /** Events that its watches have received: each resource has a watch of its own, and none waits for another. */
+  /** Events that its watches have received: each resource has its own watch, independent of the others. */
   readonly positions: Map<string, number>;
 }
 
@@ -46,8 +46,8 @@ interface Sweep {
 }
 
 /**
- * An API server, replicas whose watches lag, requests under way and a leader that releases what leaked: each step by itself, in any order. Time passes
- * only where it is said to.
+ * An API server, replicas with lagging watches, requests in progress and a leader that releases leaked reservations:
+ * each step is separate, in any order. Time advances only explicitly.
  */
 export class LedgerWorld {
   readonly limit: number;
@@ -63,7 +63,7 @@ export class LedgerWorld {
   #now = 0;
   #uid = 0;
 
-  /** `owned`: namespaces from before there was a limit, which no ledger has. */
+  /** `owned`: namespaces from before the limit existed, which are not in the ledger. */
   constructor(limit: number, replicas: number, owned: readonly string[] = []) {
     this.limit = limit;
     this.#replicas = Array.from({ length: replicas }, () => ({
@@ -79,7 +79,7 @@ export class LedgerWorld {
     for (const i of this.#replicas.keys()) this.observe(i, Number.POSITIVE_INFINITY);
   }
 
-  /** What the limit is about: of terminating namespaces two are forgiven. */
+  /** The number that the limit bounds: up to two terminating namespaces do not count. */
   get counted(): number {
     const all = [...this.#namespaces.values()].map(projectOf).filter(({ requester }) => requester === "ann");
     const terminating = all.filter((one) => one.terminating).length;
@@ -121,7 +121,7 @@ export class LedgerWorld {
     else this.#commit(flight, flight.fact);
   }
 
-  /** A whole reservation without interruption; its creation is still to come. */
+  /** A complete reservation without interruption; its creation is still to come. */
   admit(replica: number, name: string, kind: Flight["kind"]): void {
     this.ask(replica, name, kind);
     const last = this.#flights.length - 1;
@@ -129,13 +129,16 @@ export class LedgerWorld {
     this.proceed(last);
   }
 
-  /** A peer's denial, a disconnect, a crash of the replica: the request ends here, whatever it has reserved. */
+  /**
+   * The request ends here, with whatever it has reserved: another webhook denied it, the client disconnected, or the
+   * replica crashed.
+   */
   lose(which: number): void {
     const flight = this.#flights[which % Math.max(1, this.#flights.length)];
     if (flight !== undefined) this.#end(flight);
   }
 
-  /** Somebody else, whom no limit concerns, creates a namespace. */
+  /** A user without a limit creates a namespace. */
   intrude(name: string): void {
     if (!this.#namespaces.has(name)) this.#store(name, `uid-${++this.#uid}`, "bob", "Active");
   }
@@ -154,7 +157,7 @@ export class LedgerWorld {
     this.#events.push({ resource: "namespaces", namespace: "", name, object: undefined });
   }
 
-  /** So many events arrive; `resource`: on this watch alone, while the other lags. */
+  /** This many events arrive; `resource`: on this watch only, while the other lags. */
   observe(replica: number, events: number, resource?: string): void {
     const index = replica % this.#replicas.length;
     const one = this.#replicas[index];
@@ -173,7 +176,7 @@ export class LedgerWorld {
     for (const flight of [...this.#flights]) if (this.#now - flight.began > LIFETIME_MS) this.#end(flight);
   }
 
-  /** The leader reads what it needs, and on the next step writes. */
+  /** The leader reads its inputs, and writes on the next step. */
   sweep(): void {
     const sweep = this.#sweep ?? { facts: new Facts() };
     const view = this.#replicas[this.#leader]?.view ?? new Store();
@@ -195,7 +198,7 @@ export class LedgerWorld {
       }
   }
 
-  /** All that the leader does after so long, with nothing else in between. */
+  /** The leader's complete run after this time, without interruption. */
   sweepAfter(ms: number): void {
     this.observe(this.#leader, Number.POSITIVE_INFINITY);
     this.sweep();
@@ -204,14 +207,14 @@ export class LedgerWorld {
     this.observe(this.#leader, Number.POSITIVE_INFINITY);
   }
 
-  /** The leader dies; another replica counts anew from what it sees. */
+  /** The leader dies; another replica starts counting from its own observations. */
   elect(leader: number): void {
     this.#leader = leader % this.#replicas.length;
     this.#ages = new EntryAges();
     this.#sweep = undefined;
   }
 
-  /** Every request ends, every event arrives, and the leader has the time that it may take. */
+  /** Every request ends, every event arrives, and the leader gets enough time. */
   calm(): void {
     this.pass(LIFETIME_MS + 1);
     for (const i of this.#replicas.keys()) this.observe(i, Number.POSITIVE_INFINITY);
@@ -261,7 +264,7 @@ export class LedgerWorld {
   }
 
   #create({ name, uid, kind }: Flight): void {
-    // Of a ProjectRequest another object is made.
+    // A ProjectRequest creates another object.
     if (!this.#namespaces.has(name))
       this.#store(name, kind === "Namespace" ? uid : `uid-${++this.#uid}`, "ann", "Active");
   }

@@ -1,4 +1,4 @@
-/** Banned words and phrases, each with what to use instead. A phrase is a sequence of words: `eventBook` is "event book". */
+/** Banned words and phrases, each with its replacement. A phrase is a sequence of words: `eventBook` is "event book". */
 export type Words = Readonly<Record<string, string>>;
 
 /** Banned everywhere, comments and tests included. */

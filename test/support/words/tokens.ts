@@ -1,17 +1,17 @@
-/** What a TypeScript file consists of, as far as words are concerned. */
+/** The parts of a TypeScript file that contain words. */
 export interface Token {
   readonly kind: "identifier" | "string" | "comment";
   readonly text: string;
   readonly line: number;
 }
 
-/** A `/` after one of these begins a regular expression, after anything else it divides. */
+/** A `/` after one of these begins a regular expression; after anything else it divides. */
 const BEFORE_PATTERN = /(?:^|[(,=:[!&|?{};+\-*%~^<>]|\breturn|\btypeof|\bcase)\s*$/;
 
 /** Splits a file into identifiers, strings (each part of a template on its own) and comments. Numbers and patterns are dropped. */
 export function tokensOf(source: string): Token[] {
   const tokens: Token[] = [];
-  /** Braces that are open in each template that is open. */
+  /** The number of open braces in each open template. */
   const templates: number[] = [];
   let at = 0;
   let line = 1;

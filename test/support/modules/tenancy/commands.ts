@@ -64,7 +64,7 @@ export const reportCode: CommandCode<object, ReportFlags> = {
         limit: 2,
         share: 1,
       }),
-      // biome-ignore lint/correctness/useYield: needs nothing for a pod.
+      // biome-ignore lint/correctness/useYield: needs no fact for a pod.
       *take(objects) {
         pages += 1;
         for (const pod of objects) {
