@@ -1,6 +1,6 @@
 // 5,000 bare nodes relabelled by one change of a rule: the time, and what it asks of the API server.
 import type { Client } from "../../src/cluster/client/client.ts";
-import { createKindPaths } from "../../src/cluster/client/kind-paths.ts";
+import { createKindPaths } from "../../src/cluster/client/discovery.ts";
 import { Controller } from "../../src/cluster/controller/controller.ts";
 import { createWrites } from "../../src/cluster/controller/planned-writes.ts";
 import { openCluster } from "../../src/cluster/source/cluster-source.ts";

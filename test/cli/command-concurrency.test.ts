@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { mapConcurrently } from "../../src/cli/command/concurrency.ts";
+import { mapConcurrently } from "../../src/cli/command/write-plan.ts";
 
 test.each([1, 2, 5, 99])("runs at most %i at a time, with results in order", async (parallel) => {
   const items = Array.from({ length: 12 }, (_, i) => i);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Progress } from "../../src/cli/output/progress.ts";
+import { Progress } from "../../src/cli/output/terminal.ts";
 
 function shown(isTTY: boolean, steps: readonly (readonly [ms: number, done: number])[], total = 1_000) {
   const written: string[] = [];

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import type { Client } from "../../src/cluster/client/client.ts";
-import { createResources } from "../../src/cluster/client/discovery.ts";
-import { createKindPaths } from "../../src/cluster/client/kind-paths.ts";
+import { createKindPaths, createResources } from "../../src/cluster/client/discovery.ts";
 import { createWrites, type MakeWrite } from "../../src/cluster/controller/planned-writes.ts";
 import { EventRecorder } from "../../src/cluster/events/event-recorder.ts";
 import { LeaderElection } from "../../src/cluster/leader-election/leader-election.ts";

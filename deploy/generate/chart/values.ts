@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { NETWORK_POLICY } from "../../../src/cli/configuration/network-policy.ts";
+import { NETWORK_POLICY } from "../../../src/cli/configuration/configuration.ts";
 import { at, type Json, type JsonObject } from "../../../src/core/json.ts";
 import {
   affinity,

@@ -4,7 +4,7 @@ import { reasonOf, Unreadable } from "../../files/reader/bytes.ts";
 import { located, readManifests } from "../../files/reader/read-documents.ts";
 import { scanDirectory } from "../../files/source/tree.ts";
 import { CallError } from "../exit.ts";
-import { readStream, readWhole } from "../review/bytes.ts";
+import { readStream, readWhole } from "../review/input.ts";
 import { describeProblems } from "../review/problems.ts";
 
 /** Reads the files that a call names, `-` being standard input. What can't be read ends the command. */

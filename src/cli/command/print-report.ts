@@ -1,8 +1,7 @@
 import type { Json } from "../../core/json.ts";
 import type { CommandReport, OutputFormat } from "../../core/module/command.ts";
-import { printable } from "../output/printable.ts";
 import { table } from "../output/table.ts";
-import type { Terminal } from "../output/terminal.ts";
+import { printable, type Terminal } from "../output/terminal.ts";
 import { yamlText } from "../output/yaml.ts";
 import { emitText } from "../review/emit.ts";
 

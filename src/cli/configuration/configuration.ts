@@ -6,7 +6,12 @@ import { parseVersion } from "../../core/kubernetes/versions.ts";
 import { workloadTable } from "../../core/kubernetes/workloads.ts";
 import { CERTIFICATE_MODES } from "../../core/module/certificate-mode.ts";
 import { type Gates, parseGates } from "../../core/module/gates.ts";
-import { DEFAULT_INSTALLATION, type Installation } from "../../core/module/installation.ts";
+import {
+  DEFAULT_INSTALLATION,
+  DEFAULT_WATCHDOG,
+  type Installation,
+  type WatchdogSettings,
+} from "../../core/module/installation.ts";
 import type { Module } from "../../core/module/module.ts";
 import { checkObject } from "../../core/policy/check.ts";
 import type { Kind } from "../../core/policy/kind.ts";
@@ -17,11 +22,58 @@ import { type Located, located, type Manifest, readManifests } from "../../files
 import { CallError } from "../exit.ts";
 import { describeProblems } from "../review/problems.ts";
 import { settingsOf } from "./module-settings.ts";
-import { NETWORK_POLICY, networkPolicyOf } from "./network-policy.ts";
-import { tracing, tracingOf } from "./tracing.ts";
-import { WATCHDOG, watchdogOf } from "./watchdog.ts";
 
 const name = z.string().min(1).max(253);
+
+/** `spec.networkPolicy` of the configuration. */
+export const NETWORK_POLICY = z.strictObject({
+  enabled: z
+    .boolean()
+    .optional()
+    .describe("Whether there is a NetworkPolicy for usher's pods. Default false."),
+  webhookCidrs: z
+    .array(z.union([z.cidrv4(), z.cidrv6()], "must be a network, like 10.0.0.0/8 or fd00::/8"))
+    .max(64)
+    .optional()
+    .describe("Networks from which API servers reach the webhook port. Default all."),
+});
+
+/** The settings of tracing. */
+const tracing = z
+  .strictObject({
+    endpoint: z
+      .string()
+      .max(2_048)
+      .regex(
+        /^https?:\/\/[^\s/?#]+(\/[^\s?#]*)?$/,
+        "must be a URL, such as http://collector.monitoring.svc:4318",
+      )
+      .describe("The URL of a collector that speaks OTLP over HTTP; /v1/traces is appended."),
+    sampling: z
+      .number()
+      .min(0)
+      .max(1)
+      .optional()
+      .describe("The share of reviews that are traced where the API server sends no traceparent. Default 1."),
+  })
+  .optional()
+  .describe("Where spans of reviews go. Default none: reviews are not traced.");
+
+/** `spec.watchdog` of the configuration. */
+const WATCHDOG = z.strictObject({
+  enabled: z.boolean().optional().describe("Whether webhooks are ever opened. Default true."),
+  openAfterSeconds: z
+    .int()
+    .min(5)
+    .max(86_400)
+    .optional()
+    .describe("Seconds without a ready replica after which fail-closed webhooks are opened. Default 300."),
+  open: z
+    .array(name)
+    .max(64)
+    .optional()
+    .describe("Modules whose webhooks are opened though they stay closed by default. Default none."),
+});
 
 const spec = z.strictObject({
   namespace: name.optional().describe("The namespace of usher. Default usher-system."),
@@ -128,7 +180,7 @@ export const CONFIGURATION: Kind<never> = {
   prepare: () => ({ policy: undefined, problems: [] }),
 };
 
-export interface Configured {
+interface Configured {
   readonly installation: Installation;
   readonly gates: Gates;
 }
@@ -260,4 +312,37 @@ function clientCaOf(clientCa: string | undefined): Pick<Installation, "clientCa"
     throw new CallError("spec.clientCa: not a PEM certificate");
   }
   return { clientCa };
+}
+
+function networkPolicyOf(
+  read: z.infer<typeof NETWORK_POLICY> | undefined,
+): Pick<Installation, "networkPolicy"> {
+  if (read === undefined) return {};
+  const { enabled = false, webhookCidrs = [] } = read;
+  if (!enabled && webhookCidrs.length > 0)
+    throw new CallError("spec.networkPolicy.webhookCidrs: needs enabled: true, or it has no effect");
+  return { networkPolicy: { enabled, webhookCidrs } };
+}
+
+function tracingOf(read: z.infer<typeof tracing>): Pick<Installation, "tracing"> {
+  if (read === undefined) return {};
+  const { endpoint, sampling } = read;
+  return { tracing: { endpoint, ...(sampling === undefined ? {} : { sampling }) } };
+}
+
+/** A module that does not exist would never be opened, though someone counts on it. */
+function watchdogOf(
+  modules: readonly Module[],
+  { enabled, openAfterSeconds, open = [] }: z.infer<typeof WATCHDOG>,
+): WatchdogSettings {
+  const names = modules.map((module) => module.name);
+  for (const [i, module] of open.entries()) {
+    if (!names.includes(module))
+      throw new CallError(`spec.watchdog.open[${i}]: no module ${module}; modules: ${names.join(", ")}`);
+  }
+  return {
+    enabled: enabled ?? DEFAULT_WATCHDOG.enabled,
+    openAfterSeconds: openAfterSeconds ?? DEFAULT_WATCHDOG.openAfterSeconds,
+    open,
+  };
 }

@@ -3,9 +3,8 @@ import { type Foresight, foresee, isEmpty, type WorkloadDifference } from "../..
 import type { Json } from "../../core/json.ts";
 import { CallError, EXIT } from "../exit.ts";
 import type { Io } from "../io.ts";
-import { printable } from "../output/printable.ts";
 import { table } from "../output/table.ts";
-import { type Terminal, terminal } from "../output/terminal.ts";
+import { printable, type Terminal, terminal } from "../output/terminal.ts";
 import { unifiedDiff } from "../output/unified-diff.ts";
 import { yamlText } from "../output/yaml.ts";
 import { InputReader } from "../review/input.ts";

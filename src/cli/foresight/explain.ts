@@ -1,5 +1,6 @@
 import { shortName } from "../../core/drift/commands/policy-argument.ts";
-import type { AdmissionRequest } from "../../core/evaluate/request.ts";
+import { parseWorkload } from "../../core/drift/commands/workload-argument.ts";
+import { type AdmissionRequest, resourceName } from "../../core/evaluate/request.ts";
 import { Placements } from "../../core/foresight/node-reach.ts";
 import { requestFor } from "../../core/foresight/stored-workloads.ts";
 import type { World } from "../../core/foresight/world.ts";
@@ -8,6 +9,7 @@ import { groupVersionOf, nameOf, namespaceOf } from "../../core/kubernetes/objec
 import { codesOf } from "../../core/module/codes.ts";
 import { loadModules } from "../../core/module/declaration.ts";
 import { fieldPath, steps } from "../../core/path.ts";
+import { didYouMean } from "../../core/policy/suggest.ts";
 import { type Origin, PROVENANCE, provenanceOf } from "../../core/provenance/annotation.ts";
 import { beforeUsher } from "../../core/provenance/before.ts";
 import { judgeWithPods } from "../../core/review/pods.ts";
@@ -17,9 +19,8 @@ import type { Feasibility } from "../../core/scheduling/scheduling.ts";
 import { CallError, EXIT } from "../exit.ts";
 import { explain as explainCode } from "../help.ts";
 import type { Io } from "../io.ts";
-import { printable } from "../output/printable.ts";
 import { table } from "../output/table.ts";
-import { type Terminal, terminal } from "../output/terminal.ts";
+import { printable, type Terminal, terminal } from "../output/terminal.ts";
 import { unifiedDiff } from "../output/unified-diff.ts";
 import { yamlText } from "../output/yaml.ts";
 import { InputReader } from "../review/input.ts";
@@ -27,7 +28,6 @@ import { printTrace } from "../review/print.ts";
 import { describeProblems } from "../review/problems.ts";
 import { Shape } from "../review/shape.ts";
 import { auditEvents, type RecordedRefusal, refusalIn } from "./audit-log.ts";
-import { findObject } from "./find-object.ts";
 import { type OpenedWorld, openWorld, PRIORITY_CLASSES, readAll, type WorldOptions } from "./open-world.ts";
 
 export interface ExplainOptions extends WorldOptions {
@@ -482,4 +482,47 @@ const LONGEST = 60;
 function shown(value: Json): string {
   const text = typeof value === "string" ? value : JSON.stringify(value);
   return text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
+}
+
+/** Resources of the whole cluster that can be named, as kubectl spells them. */
+const CLUSTER_KINDS: Readonly<Record<string, string>> = {
+  node: "nodes",
+  nodes: "nodes",
+  no: "nodes",
+  namespace: "namespaces",
+  namespaces: "namespaces",
+  ns: "namespaces",
+};
+
+/** The stored object that `KIND/NAME` names. */
+export function findObject(text: string, namespace: string, { world }: OpenedWorld): JsonObject {
+  const [kind = "", name = ""] = text.split("/");
+  const whole = CLUSTER_KINDS[kind.toLowerCase()];
+  if (whole !== undefined) {
+    const found = world.get(whole, "", name);
+    if (found !== undefined) return found;
+    throw missing(text, name, world.list(whole).map(nameOf), "in the cluster");
+  }
+  const named = parseWorkload(text, world.assembly.installation.workloads);
+  if ("wrong" in named) throw new CallError(`${named.wrong}, node, namespace`);
+  const resource = resourceName(named.workload);
+  const found = world.get(resource, namespace, name);
+  if (found !== undefined) return found;
+  const all = world.list(resource);
+  const elsewhere = all.find((one) => nameOf(one) === name);
+  if (elsewhere !== undefined)
+    throw new CallError(
+      `${text}: not in namespace ${namespace}, but in ${namespaceOf(elsewhere)}: add -n ${namespaceOf(elsewhere)}`,
+    );
+  throw missing(
+    text,
+    name,
+    all.filter((one) => namespaceOf(one) === namespace).map(nameOf),
+    `in namespace ${namespace}`,
+  );
+}
+
+function missing(text: string, name: string, known: readonly string[], where: string): CallError {
+  const hint = didYouMean(name, known);
+  return new CallError(`${text}: there is no such object ${where}${hint === undefined ? "" : `; ${hint}`}`);
 }

@@ -2,17 +2,16 @@ import { type ChangedLine, newWarnings, type Side } from "../../core/foresight/c
 import { type Foresight, fitsNowhere, type WorkloadDifference } from "../../core/foresight/foresee.ts";
 import type { Reach } from "../../core/foresight/node-reach.ts";
 import type { StandingDifference } from "../../core/foresight/standing-differences.ts";
-import { printable } from "../output/printable.ts";
 import { tableRows } from "../output/table.ts";
-import type { Terminal } from "../output/terminal.ts";
+import { printable, type Terminal } from "../output/terminal.ts";
 
-export const COLUMNS = ["OBJECT", "BEFORE", "AFTER", "CHANGES", "BY"];
+const COLUMNS = ["OBJECT", "BEFORE", "AFTER", "CHANGES", "BY"];
 
 /** Names of objects that fare alike, and of nodes, in a row; `-o wide` and `-o json` have them all. */
 const SHOWN_NAMES = 3;
 
 /** One object, or several that fare alike. */
-export interface Entry {
+interface Entry {
   /** `Deployment shop/web` */
   readonly names: readonly string[];
   readonly before: string;
@@ -137,7 +136,7 @@ function standingEntry({ object, effect, lines }: StandingDifference): Entry {
 }
 
 /** Rows of a table: further names and changes on rows of their own. */
-export function rowsOf({ names, before, after, changes }: Entry): string[][] {
+function rowsOf({ names, before, after, changes }: Entry): string[][] {
   const more = names.length - SHOWN_NAMES - 1;
   const shown = more > 0 ? [...names.slice(0, SHOWN_NAMES), `and ${more + 1} more`] : names;
   const height = Math.max(shown.length, changes.length, 1);

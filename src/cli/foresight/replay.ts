@@ -6,8 +6,7 @@ import { admissionDefaults, defaulted } from "../../core/kubernetes/defaults/def
 import { beforeUsher } from "../../core/provenance/before.ts";
 import { CallError, EXIT } from "../exit.ts";
 import type { Io } from "../io.ts";
-import { printable } from "../output/printable.ts";
-import { type Terminal, terminal } from "../output/terminal.ts";
+import { printable, type Terminal, terminal } from "../output/terminal.ts";
 import { yamlText } from "../output/yaml.ts";
 import { type InputProblem, InputReader } from "../review/input.ts";
 import { describeProblems } from "../review/problems.ts";

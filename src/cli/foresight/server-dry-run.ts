@@ -1,6 +1,6 @@
 import { responseMessage } from "../../cluster/client/api-response.ts";
 import type { ApiResponse } from "../../cluster/client/client.ts";
-import { createKindPaths } from "../../cluster/client/kind-paths.ts";
+import { createKindPaths } from "../../cluster/client/discovery.ts";
 import { changesBetween } from "../../core/drift/changes.ts";
 import { at, isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { admissionDefaults, defaulted } from "../../core/kubernetes/defaults/defaults.ts";

@@ -54,7 +54,7 @@ Exit codes: 0 installed, 1 conflicting objects or another installation, nothing
 was changed, 2 invalid arguments or input, 3 the cluster failed, or usher was
 not ready in time.`,
     run: async ({ crdsOnly }) =>
-      crdsOnly === true ? (await import("./crds.ts")).installCrds : (await import("./install.ts")).install,
+      crdsOnly === true ? (await import("./install.ts")).installCrds : (await import("./install.ts")).install,
   },
   {
     name: "uninstall",
@@ -78,7 +78,7 @@ not ready in time.`,
       `\nExamples:\n  ${usher} uninstall --dry-run\n  ${usher} uninstall --custom-resources\n  ${usher} uninstall --force   after kubectl delete namespace, for what Helm left`,
     run: async ({ webhooksOnly }) =>
       webhooksOnly === true
-        ? (await import("./remove-webhooks.ts")).removeWebhooks
+        ? (await import("./uninstall.ts")).removeWebhooks
         : (await import("./uninstall.ts")).uninstall,
   },
   {

@@ -1,12 +1,15 @@
 import { managesWebhooks } from "../../core/module/installation.ts";
 import { describeObject, Objects } from "../../operator/install/apply.ts";
+import { applyCrds, crdRow, isCrd, planCrds } from "../../operator/install/crds.ts";
 import { applyPlan } from "../../operator/install/install.ts";
 import {
+  certificatesChange,
   type InstallPlan,
   isWebhookConfiguration,
   planInstall,
 } from "../../operator/install/install-plan.ts";
 import { type Installed, namespaceGone, readInstalled } from "../../operator/install/installed.ts";
+import { changedAnswers } from "../../operator/install/stored-policies.ts";
 import { waitInstalled } from "../../operator/install/wait-installed.ts";
 import {
   findLeftovers,
@@ -22,9 +25,8 @@ import {
 } from "../configuration/installation.ts";
 import { CallError, EXIT } from "../exit.ts";
 import type { Io } from "../io.ts";
-import { printable } from "../output/printable.ts";
 import { table } from "../output/table.ts";
-import { type Terminal, terminal } from "../output/terminal.ts";
+import { printable, type Terminal, terminal } from "../output/terminal.ts";
 import { type ApiServerOptions, withApiServer } from "../source/api-server.ts";
 import { version } from "../version.ts";
 import { leftoverRows, reportMarked } from "./leftovers.ts";
@@ -164,4 +166,26 @@ function nextStep({ wait }: InstallOptions, namespace: string, name: string): st
   return wait
     ? `usher is ready. Next: kubectl apply -f POLICY; ${name} review FILE --source DIR shows what a policy would do.`
     : `usher is starting. Run "kubectl rollout status -n ${namespace} deployment/usher" to wait for it.`;
+}
+
+/** Installs the CRDs alone, and upgrades those of an older usher. */
+export async function installCrds(options: InstallOptions, io: Io): Promise<number> {
+  const screen = terminal(io, options);
+  const { assembly, objects: all } = await installationObjects(options, io);
+  return withApiServer(options, screen.note, async (client) => {
+    const objects = new Objects(client);
+    const refusal = await certificatesChange(objects, all);
+    if (refusal !== undefined) {
+      screen.complain(`nothing was changed: ${refusal.split("\n").map(printable).join("\n")}`);
+      return EXIT.found;
+    }
+    const planned = await planCrds(objects, all.filter(isCrd), version());
+    const rows = planned.map((one) => crdRow(one).map(printable));
+    for (const line of table(["OBJECT", "CHANGE", "NOTE"], rows, screen.width)) screen.out(line);
+    for (const finding of await changedAnswers(client, assembly.modules, planned))
+      screen.note(finding.split("\n").map(printable).join("\n"));
+    if (options.dryRun === true) screen.note("dry run: nothing was changed");
+    else await applyCrds(objects, planned);
+    return EXIT.fine;
+  });
 }

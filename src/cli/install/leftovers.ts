@@ -4,8 +4,7 @@ import type { Marked, StillMarked } from "../../operator/uninstall/cleanup.ts";
 import type { FoundLeftovers } from "../../operator/uninstall/leftovers.ts";
 import type { Removal } from "../../operator/uninstall/uninstall-plan.ts";
 import { EXIT } from "../exit.ts";
-import { printable } from "../output/printable.ts";
-import type { Terminal } from "../output/terminal.ts";
+import { printable, type Terminal } from "../output/terminal.ts";
 
 /** A row for each object that is deleted, stays or is freed. */
 export function removalRows(removals: readonly Removal[], marked: readonly Marked[]): string[][] {

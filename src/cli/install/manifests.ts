@@ -17,7 +17,7 @@ import {
 } from "../configuration/installation.ts";
 import { CallError } from "../exit.ts";
 import type { Io } from "../io.ts";
-import { operatorOf } from "../operator/operator-of.ts";
+import { operatorOf } from "../operator/operator.ts";
 import { type Terminal, terminal } from "../output/terminal.ts";
 import { yamlDocuments } from "../output/yaml.ts";
 import { openSource } from "../source/source.ts";

@@ -4,7 +4,12 @@ import { readInstalled } from "../../operator/install/installed.ts";
 import { type InstalledNamespace, installedNamespaces } from "../../operator/install/installed-namespaces.ts";
 import { cleanUp, cleanupsOf, lookForMarked } from "../../operator/uninstall/cleanup.ts";
 import { carryOutRemovals } from "../../operator/uninstall/uninstall.ts";
-import { forcedRefusals, planUninstall, uninstallRefusals } from "../../operator/uninstall/uninstall-plan.ts";
+import {
+  forcedRefusals,
+  planUninstall,
+  planWebhookRemoval,
+  uninstallRefusals,
+} from "../../operator/uninstall/uninstall-plan.ts";
 import {
   type InstallationObjects,
   type InstallationOptions,
@@ -13,9 +18,8 @@ import {
 } from "../configuration/installation.ts";
 import { CallError, EXIT } from "../exit.ts";
 import type { Io } from "../io.ts";
-import { printable } from "../output/printable.ts";
 import { table } from "../output/table.ts";
-import { terminal } from "../output/terminal.ts";
+import { printable, terminal } from "../output/terminal.ts";
 import { type ApiServerOptions, withApiServer } from "../source/api-server.ts";
 import { version } from "../version.ts";
 import { removalRows, reportMarked } from "./leftovers.ts";
@@ -124,4 +128,27 @@ function onlyOne(places: readonly InstalledNamespace[]): string | undefined {
   if (second === undefined) return first?.namespace;
   const all = places.map(({ namespace, by }) => `${namespace} (${by})`).join(", ");
   throw new CallError(`usher is installed in several namespaces: ${all}; choose one with -n`);
+}
+
+/** Removes webhooks and what modules put on objects of others; the rest is left to the tool that manages the installation. */
+export async function removeWebhooks(options: UninstallFlags, io: Io): Promise<number> {
+  const screen = terminal(io, options);
+  const { loaded, assembly, objects: installed } = await installationObjects(options, io);
+  return withApiServer(options, screen.note, async (client) => {
+    const objects = new Objects(client);
+    const removals = await planWebhookRemoval(objects, loaded);
+    const cleanups = await cleanupsOf(objects, installed, loaded, assembly.installation);
+    const { marked, unseen } = await lookForMarked(objects, cleanups);
+    const rows = removalRows(removals, marked);
+    for (const line of table(["OBJECT", "CHANGE", "NOTE"], rows, screen.width)) screen.out(line);
+    if (options.dryRun === true) {
+      screen.note("dry run: nothing was changed");
+      return reportMarked(unseen, screen);
+    }
+    await carryOutRemovals(objects, removals, () => undefined);
+    // Listed again: a node may have been created before the webhooks were gone.
+    const still = await cleanUp(objects, cleanups);
+    screen.note("the API server no longer calls usher");
+    return still.length === 0 ? EXIT.fine : reportMarked(still, screen);
+  });
 }

@@ -3,9 +3,8 @@ import { verifyInstallation } from "../../operator/install/verify.ts";
 import { type InstallationOptions, installationObjects } from "../configuration/installation.ts";
 import { EXIT } from "../exit.ts";
 import type { Io } from "../io.ts";
-import { printable } from "../output/printable.ts";
 import { table } from "../output/table.ts";
-import { terminal } from "../output/terminal.ts";
+import { printable, terminal } from "../output/terminal.ts";
 import { type ApiServerOptions, withApiServer } from "../source/api-server.ts";
 
 export interface VerifyOptions extends InstallationOptions, ApiServerOptions {

@@ -4,13 +4,18 @@ import { EventRecorder } from "../../cluster/events/event-recorder.ts";
 import { ServerVersionPoller } from "../../cluster/informers/server-version.ts";
 import { LeaderElection } from "../../cluster/leader-election/leader-election.ts";
 import type { ServerVersion } from "../../core/kubernetes/versions.ts";
-import { OperandController } from "../../operator/operand/operand-controller.ts";
-import { OPERATOR_CONDITION_VARIABLE, OperatorCondition } from "../../operator/operand/operator-condition.ts";
+import { loadModules } from "../../core/module/declaration.ts";
+import type { Module } from "../../core/module/module.ts";
+import type { Operator } from "../../core/module/operator.ts";
+import {
+  OPERATOR_CONDITION_VARIABLE,
+  OperandController,
+  OperatorCondition,
+} from "../../operator/operand/operand-controller.ts";
 import { CallError } from "../exit.ts";
 import type { Io } from "../io.ts";
 import { createLog, type LogLevel } from "../output/log.ts";
 import { type ApiServerOptions, apiServer } from "../source/api-server.ts";
-import { operatorOf } from "./operator-of.ts";
 
 export interface OperatorFlags extends ApiServerOptions {
   readonly logLevel: LogLevel;
@@ -81,4 +86,16 @@ export async function operator(module: string, options: OperatorFlags, io: Io): 
       client.close();
     },
   });
+}
+
+/** A module and its operator, by the module's name. */
+export async function operatorOf(
+  name: string,
+  { modules }: Io,
+): Promise<{ readonly module: Module; readonly operator: Operator }> {
+  const loaded = await loadModules(modules);
+  const module = loaded.find((one) => one.name === name);
+  if (module?.operator !== undefined) return { module, operator: module.operator };
+  const names = loaded.filter(({ operator }) => operator !== undefined).map((one) => one.name);
+  throw new CallError(`${name} has no operand to keep; these have: ${names.join(", ")}`);
 }

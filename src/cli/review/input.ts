@@ -1,12 +1,13 @@
+import { createReadStream, type Stats } from "node:fs";
 import { stat } from "node:fs/promises";
 import { isObject, type Json, type JsonObject, stringAt } from "../../core/json.ts";
 import type { Path } from "../../core/path.ts";
 import type { Problem } from "../../core/policy/problem.ts";
-import { reasonOf, Unreadable } from "../../files/reader/bytes.ts";
+import { decode, MAX_FILE_BYTES, readText, reasonOf, Unreadable } from "../../files/reader/bytes.ts";
 import { type Located, located, readManifests } from "../../files/reader/read-documents.ts";
 import { scanDirectory } from "../../files/source/tree.ts";
+import type { TextProblem } from "../../files/text/yaml.ts";
 import { CallError } from "../exit.ts";
-import { readStream, readWhole } from "./bytes.ts";
 import type { Shape } from "./shape.ts";
 
 /** A text that was read, and its name for messages. */
@@ -16,7 +17,7 @@ export interface InputText {
 }
 
 /** Where an object is defined; lines and columns are found by document and path. */
-export interface Place {
+interface Place {
   readonly input: InputText;
   readonly document: number;
   readonly path: Path;
@@ -143,4 +144,35 @@ export class InputReader {
 /** What kustomize reads beside manifests: no API server has such a kind. */
 function isKustomization(value: Json): boolean {
   return stringAt(value, "apiVersion")?.startsWith("kustomize.config.k8s.io/") === true;
+}
+
+interface Read {
+  readonly text: string;
+  readonly problems: readonly TextProblem[];
+}
+
+/** A file, or a pipe such as `<(helm template shop)`. */
+export async function readWhole(path: string, found: Stats): Promise<Read> {
+  if (found.isFile()) return readText(path);
+  if (!found.isFIFO() && !found.isCharacterDevice()) throw new Unreadable("is not a regular file");
+  return readStream(createReadStream(path));
+}
+
+/** A stream to its end, up to the maximum size of a file. */
+export async function readStream(stream: AsyncIterable<Uint8Array | string>): Promise<Read> {
+  const parts: Uint8Array[] = [];
+  let bytes = 0;
+  try {
+    for await (const part of stream) {
+      const chunk = typeof part === "string" ? Buffer.from(part) : part;
+      bytes += chunk.length;
+      if (bytes > MAX_FILE_BYTES) {
+        throw new Unreadable(`is larger than ${MAX_FILE_BYTES / 1024 / 1024} MiB; split it`);
+      }
+      parts.push(chunk);
+    }
+  } catch (error) {
+    throw error instanceof Unreadable ? error : new Unreadable(reasonOf(error));
+  }
+  return decode(Buffer.concat(parts));
 }

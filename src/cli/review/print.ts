@@ -1,8 +1,7 @@
 import { SIGNS } from "../../core/review/change.ts";
 import { type ReviewResult, summaryOf, type Violation } from "../../core/review/result.ts";
-import { printable } from "../output/printable.ts";
 import { tableRows } from "../output/table.ts";
-import type { Terminal } from "../output/terminal.ts";
+import { printable, type Terminal } from "../output/terminal.ts";
 
 /** One row an object, further changes on rows of their own. */
 export function printTable(results: readonly ReviewResult[], { out, paint, width }: Terminal): void {

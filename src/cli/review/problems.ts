@@ -2,7 +2,7 @@ import { fieldPath } from "../../core/path.ts";
 import { describeProblem, type Problem } from "../../core/policy/problem.ts";
 import { type Located, locateProblems } from "../../files/reader/read-documents.ts";
 import type { FileProblem } from "../../files/source/report.ts";
-import { printable } from "../output/printable.ts";
+import { printable } from "../output/terminal.ts";
 import type { InputProblem, InputText } from "./input.ts";
 
 /** Per file; more would scroll the rest away. */

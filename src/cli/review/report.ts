@@ -1,8 +1,7 @@
 import type { Judgement } from "../../core/review/judge.ts";
 import { summaryOf } from "../../core/review/result.ts";
 import type { Io } from "../io.ts";
-import { printable } from "../output/printable.ts";
-import type { Terminal } from "../output/terminal.ts";
+import { printable, type Terminal } from "../output/terminal.ts";
 import { yamlText } from "../output/yaml.ts";
 import { emitText, emitted } from "./emit.ts";
 import type { Manifest } from "./input.ts";
@@ -17,7 +16,7 @@ export interface Judged {
   readonly manifest: Manifest;
 }
 
-export interface ReportOptions {
+interface ReportOptions {
   readonly output: "table" | "json" | "yaml";
   readonly trace: boolean;
   readonly emit: boolean;

@@ -2,7 +2,7 @@ import { hostname } from "node:os";
 import type { AcceptsToken } from "../../admission/review/routes.ts";
 import type { LivePair } from "../../admission/tls/certificate.ts";
 import type { Client } from "../../cluster/client/client.ts";
-import { pathSegment } from "../../cluster/client/path-segment.ts";
+import { pathSegment } from "../../cluster/client/discovery.ts";
 import { type ClusterSource, openCluster } from "../../cluster/source/cluster-source.ts";
 import type { Owns } from "../../cluster/source/composite-source.ts";
 import type { Assembly } from "../../core/evaluate/assembly.ts";

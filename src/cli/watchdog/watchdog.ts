@@ -7,8 +7,7 @@ import { type Address, addressOf, listenError } from "../../admission/server/add
 import { onSignals } from "../../admission/server/signals.ts";
 import { EventRecorder } from "../../cluster/events/event-recorder.ts";
 import { DEFAULT_WATCHDOG } from "../../core/module/installation.ts";
-import { Watchdog } from "../../operator/watchdog/watchdog.ts";
-import { watchdogPage } from "../../operator/watchdog/watchdog-pages.ts";
+import { Watchdog, watchdogPage } from "../../operator/watchdog/watchdog.ts";
 import { CallError } from "../exit.ts";
 import type { Io } from "../io.ts";
 import { createLog, type LogLevel } from "../output/log.ts";

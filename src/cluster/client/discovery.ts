@@ -1,10 +1,9 @@
 import { resourceName } from "../../core/evaluate/request.ts";
-import { at, listAt, stringAt } from "../../core/json.ts";
+import { at, type JsonObject, listAt, stringAt } from "../../core/json.ts";
 import type { Module } from "../../core/module/module.ts";
 import { type Kind, kindResource } from "../../core/policy/kind.ts";
 import { hasList, StatusError } from "./api-response.ts";
 import type { ApiResponse, Client } from "./client.ts";
-import { pathSegment } from "./path-segment.ts";
 
 /** A resource as this API server serves it. */
 export interface ServedResource {
@@ -179,4 +178,62 @@ async function ask(
   // A proxy may answer 200 as well: only a list can say that nothing is served.
   if (answer.status !== 200 || !hasList(answer.body, list)) throw new DiscoveryError(path, answer);
   return answer;
+}
+
+/**
+ * A name as one segment of a path. Throws for what the API server, or a proxy, could read as another path, instead of escaping it:
+ * `users/a%2Fb` must never mean the user `a`, and `..` must never leave a collection. Kubernetes allows no such object names.
+ */
+export function pathSegment(what: string, text: string): string {
+  if (text === "" || text === "." || text === ".." || /[/%\\\p{Cc}]/u.test(text)) {
+    throw new Error(
+      `invalid ${what} ${JSON.stringify(text)}: must not be empty, "." or "..", nor contain slashes, backslashes, percent signs or control characters`,
+    );
+  }
+  return encodeURIComponent(text);
+}
+
+/** The path of an object by its apiVersion, kind, namespace and name. */
+export type PathOfObject = (object: JsonObject) => Promise<string>;
+
+interface Served {
+  readonly resource: string;
+  readonly namespaced: boolean;
+}
+
+/** Discovers each kind once; a kind that is not served is looked up again the next time. */
+export function createKindPaths(client: Client): PathOfObject {
+  const known = new Map<string, Served>();
+
+  return async (object) => {
+    const apiVersion = stringAt(object, "apiVersion") ?? "";
+    const kind = stringAt(object, "kind") ?? "";
+    const name = stringAt(object, "metadata", "name") ?? "";
+    const namespace = stringAt(object, "metadata", "namespace");
+    const root = rootOf(apiVersion);
+    const key = `${apiVersion} ${kind}`;
+    const served = known.get(key) ?? (await discover(client, root, kind));
+    known.set(key, served);
+    if (served.namespaced && namespace === undefined)
+      throw new Error(`${kind} ${name}: metadata.namespace is required`);
+    const scope = served.namespaced ? `/namespaces/${pathSegment("namespace", namespace ?? "")}` : "";
+    return `${root}${scope}/${served.resource}/${pathSegment("name", name)}`;
+  };
+}
+
+function rootOf(apiVersion: string): string {
+  const parts = apiVersion.split("/").map((part) => pathSegment("API version", part));
+  return parts.length === 1 ? `/api/${parts[0]}` : `/apis/${parts.join("/")}`;
+}
+
+async function discover(client: Client, root: string, kind: string): Promise<Served> {
+  const answer = await client.request("GET", root);
+  if (answer.status !== 200 || !hasList(answer.body, "resources")) throw new DiscoveryError(root, answer);
+  for (const entry of listAt(answer.body, "resources")) {
+    const resource = stringAt(entry, "name") ?? "";
+    // `deployments/scale` is a subresource, and its kind may be that of a resource.
+    if (stringAt(entry, "kind") === kind && !resource.includes("/"))
+      return { resource, namespaced: at(entry, "namespaced") === true };
+  }
+  throw new Error(`${root} does not serve the kind ${kind}`);
 }

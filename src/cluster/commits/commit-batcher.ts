@@ -1,20 +1,12 @@
 import type { CommitResult } from "../../core/evaluate/evaluate.ts";
 import { DEADLINE_EXCEEDED, type Fact, failureOf } from "../../core/evaluate/need.ts";
-import { type JsonObject, stringAt } from "../../core/json.ts";
+import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import type { Deadline } from "../../core/view/source.ts";
 import type { SwapResult } from "../client/object-access.ts";
 import { onAbort } from "../client/retry.ts";
-import {
-  isUnwrittenVersion,
-  type PendingCommit,
-  pendingCommit,
-  resolveAll,
-  unwrittenFact,
-} from "./pending-commit.ts";
-import { startTurn, type Turn, type TurnRequest } from "./turn.ts";
 
 /** How a batcher reads and writes its object. */
-export interface BatcherAccess {
+interface BatcherAccess {
   readonly read: (deadline: Deadline) => Promise<Fact>;
   readonly swap: (
     object: JsonObject,
@@ -247,4 +239,68 @@ export class CommitBatcher {
   #notifyIdle(): void {
     if (this.idle) this.#access.onIdle();
   }
+}
+
+/** Marks versions of objects that are not written yet, so that they never equal one of the API server's. */
+const UNWRITTEN = "usher-unwritten-";
+let lastUnwritten = 0;
+
+/** A commit that is queued or in flight. */
+interface PendingCommit {
+  readonly object: JsonObject;
+  /** The version under which later requests see the object before it is written. */
+  readonly version: string;
+  readonly signal: AbortSignal;
+  readonly result: Promise<CommitResult>;
+  readonly resolve: (result: CommitResult) => void;
+}
+
+function pendingCommit(object: JsonObject, signal: AbortSignal): PendingCommit {
+  const { promise: result, resolve } = Promise.withResolvers<CommitResult>();
+  return { object, version: `${UNWRITTEN}${++lastUnwritten}`, signal, result, resolve };
+}
+
+function isUnwrittenVersion(version: string | undefined): boolean {
+  return version?.startsWith(UNWRITTEN) === true;
+}
+
+/** The object as a fact, before it is written. */
+function unwrittenFact({ object, version }: PendingCommit): Fact {
+  const metadata = isObject(object["metadata"]) ? object["metadata"] : {};
+  const found = { ...object, metadata: { ...metadata, resourceVersion: version } };
+  return { found, complete: true, unwritten: true };
+}
+
+function resolveAll(commits: readonly PendingCommit[], result: CommitResult): void {
+  for (const { resolve } of commits) resolve(result);
+}
+
+/**
+ * Between a fact and its commit there is only synchronous evaluation. A request that takes longer is fetching or writing something else:
+ * the next one continues, and the version of the late commit conflicts.
+ */
+const TURN_LIMIT_MS = 250;
+
+/** The right of one request to read the newest state and to commit on top of it. */
+interface Turn {
+  readonly signal: AbortSignal;
+  readonly release: () => void;
+}
+
+/** A request that waits for its turn. */
+interface TurnRequest {
+  readonly signal: AbortSignal;
+  readonly arrived: number;
+  readonly resolve: (fact: Fact) => void;
+}
+
+/** Calls `end` when the request's signal aborts or the turn takes too long. */
+function startTurn(signal: AbortSignal, end: () => void): Turn {
+  const timer = setTimeout(end, TURN_LIMIT_MS);
+  const off = onAbort(signal, end);
+  const release = (): void => {
+    clearTimeout(timer);
+    off();
+  };
+  return { signal, release };
 }

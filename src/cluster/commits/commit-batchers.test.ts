@@ -8,8 +8,7 @@ import { at, isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import type { Deadline } from "../../core/view/source.ts";
 import { ConnectionError } from "../client/client.ts";
 import { createNeeds } from "../source/fetch-needs.ts";
-import { CommitBatchers } from "./commit-batchers.ts";
-import { createCommits } from "./commits.ts";
+import { CommitBatchers, createCommits } from "./commit-batchers.ts";
 
 const PATH = "/api/v1/namespaces/usher/ledgers/ann";
 const LEDGER = { resource: "ledgers", namespace: "usher", name: "ann" };

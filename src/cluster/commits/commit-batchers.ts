@@ -1,10 +1,11 @@
 import type { Commit } from "../../core/evaluate/decision.ts";
 import type { CommitResult } from "../../core/evaluate/evaluate.ts";
-import type { Fact } from "../../core/evaluate/need.ts";
+import { DEADLINE_EXCEEDED, type Fact } from "../../core/evaluate/need.ts";
 import type { Deadline } from "../../core/view/source.ts";
+import { errorMessage } from "../client/api-response.ts";
 import type { Client } from "../client/client.ts";
 import type { ResourceResolver } from "../client/discovery.ts";
-import { type ObjectTarget, readObject, swapObject } from "../client/object-access.ts";
+import { describeTarget, type ObjectTarget, readObject, swapObject } from "../client/object-access.ts";
 import { CommitBatcher } from "./commit-batcher.ts";
 
 /**
@@ -16,7 +17,7 @@ const IDLE_TTL_MS = 2_000;
 /** Idle batchers that are kept; beyond, they are closed at once. */
 const MOST_IDLE = 1_000;
 
-export interface BatcherOptions {
+interface BatcherOptions {
   readonly clock?: () => number;
   readonly random?: () => number;
 }
@@ -108,3 +109,22 @@ export class CommitBatchers {
 export function batcherKey({ resource, namespace = "", name }: ObjectTarget): string {
   return `${resource} ${namespace}/${name}`;
 }
+
+type MakeCommit = (commit: Commit, deadline: Deadline) => Promise<CommitResult>;
+
+/** Writes that must succeed before an allowed response: each replaces the version that its fact rests on, or conflicts. */
+export function createCommits(batchers: CommitBatchers): MakeCommit {
+  return async (commit, deadline) => {
+    if (deadline.remaining() <= 0) return DEADLINE_EXCEEDED;
+    try {
+      return await batchers.commit(commit, deadline);
+    } catch (error) {
+      return { failed: errorMessage(describeTarget(commit), error) };
+    }
+  };
+}
+
+/** Where a process only serves: a request that needs a commit is denied, because uncounted it must not pass. */
+export const refuseCommit: MakeCommit = async (commit) => ({
+  failed: `${describeTarget(commit)}: usher does not operate this cluster and writes nothing to it`,
+});

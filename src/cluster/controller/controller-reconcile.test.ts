@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { applying, controllerWith, namesOf, seat, until } from "../../../test/support/cluster/controller.ts";
 import { need } from "../../core/evaluate/decision.ts";
 import type { Need } from "../../core/evaluate/need.ts";
-import { describeResult } from "./describe-result.ts";
+import { describeResult } from "./controller.ts";
 
 const SEAT: Need = { get: { resource: "seats", name: "one" }, live: true };
 

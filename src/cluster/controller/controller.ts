@@ -1,6 +1,12 @@
 import type { Assembly } from "../../core/evaluate/assembly.ts";
+import type { NeedMore } from "../../core/evaluate/decision.ts";
 import type { EventToWrite } from "../../core/evaluate/effects.ts";
+import { MAX_ROUNDS } from "../../core/evaluate/evaluate.ts";
 import type { PolicyRef } from "../../core/evaluate/finding.ts";
+import { Facts } from "../../core/evaluate/need.ts";
+import { resourceName } from "../../core/evaluate/request.ts";
+import { stringAt } from "../../core/json.ts";
+import { nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
 import type { Log } from "../../core/log.ts";
 import type { Count } from "../../core/module/metric.ts";
 import type { Module } from "../../core/module/module.ts";
@@ -9,19 +15,18 @@ import {
   describeKey,
   type KeysContext,
   keyIdentity,
+  type PlannedWrite,
   type ReconcileKey,
   type ReconcileResult,
   type Reconciler,
+  type WriteCount,
 } from "../../core/module/reconciler.ts";
+import { kindResource } from "../../core/policy/kind.ts";
 import type { Change, View } from "../../core/view/view.ts";
 import type { TallySource } from "../policy-statistics/tally-collector.ts";
 import type { FetchNeeds } from "../source/fetch-needs.ts";
-import { describeResult } from "./describe-result.ts";
-import { existingObjects, existingPolicy } from "./existing-objects.ts";
-import { describeWrite, type MakeWrite } from "./planned-writes.ts";
-import { reconcileWithFacts } from "./reconcile-with-facts.ts";
+import { describeWrite, type MakeWrite, type PlannedWriteResult } from "./planned-writes.ts";
 import { Workqueue, type WorkqueueOptions, type WorkResult } from "./workqueue.ts";
-import { WriteCounter } from "./write-counter.ts";
 
 export interface ControllerOptions {
   readonly modules: readonly Module[];
@@ -242,4 +247,99 @@ const RECONCILER_ERROR = "reconciler error";
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+/** What a dry run prints for one key. */
+export function describeResult(
+  module: string,
+  key: ReconcileKey,
+  { writes, requeueAfter }: ReconcileResult,
+): string {
+  const head = `${module} ${describeKey(key)}: ${writes.length === 0 ? "nothing to do" : ""}`.trimEnd();
+  const lines = writes.map((write) => `  ${describeWrite(write)}\n    ${JSON.stringify(write)}`);
+  const tail = requeueAfter === undefined ? [] : [`  requeue after ${requeueAfter} s`];
+  return [head, ...lines, ...tail].join("\n");
+}
+
+/** Counts writes by module, resource and result. */
+class WriteCounter {
+  readonly #counts = new Map<string, WriteCount>();
+
+  get counts(): readonly WriteCount[] {
+    return [...this.#counts.values()];
+  }
+
+  count(module: string, write: PlannedWrite, outcome: PlannedWriteResult): void {
+    const result = typeof outcome === "string" ? outcome : "failed";
+    const resource = resourceOf(write);
+    const id = `${module} ${resource} ${result}`;
+    const count = (this.#counts.get(id)?.count ?? 0) + 1;
+    this.#counts.set(id, { module, resource, result, count });
+  }
+}
+
+function resourceOf(write: PlannedWrite): string {
+  if ("apply" in write) return stringAt(write.apply, "kind") ?? "";
+  return "delete" in write ? write.delete.resource : write.of.resource;
+}
+
+/** Every object of the view that a module has declared, as if it had just been created. */
+function* existingObjects(modules: readonly Module[], view: View): Iterable<Change> {
+  const resources = new Set<string>();
+  for (const { kinds, reads } of modules) {
+    for (const kind of kinds) resources.add(kindResource(kind));
+    for (const read of reads) resources.add(resourceName(read));
+  }
+  for (const resource of resources)
+    for (const object of view.list(resource))
+      yield { resource, namespace: namespaceOf(object), name: nameOf(object), object };
+}
+
+/** A policy as it stands in the view. */
+function existingPolicy(
+  modules: readonly Module[],
+  module: string,
+  policy: PolicyRef,
+  view: View,
+): Change | undefined {
+  const kinds = modules.find(({ name }) => name === module)?.kinds ?? [];
+  const kind = kinds.find((one) => one.kind === policy.kind);
+  if (kind === undefined) return undefined;
+  const { namespace = "", name } = policy;
+  const resource = kindResource(kind);
+  const object = view.get(resource, namespace, name);
+  return object === undefined ? undefined : { resource, namespace, name, object };
+}
+
+/** For all needs of one round. No request waits for it, so it may be generous. */
+const FETCH_MS = 30_000;
+
+/** Reconciles one key, fetches what it needs, and reconciles it again: as often as an evaluation may, then it throws. */
+async function reconcileWithFacts(
+  fetch: FetchNeeds,
+  reconcile: (facts: Facts) => ReconcileResult | NeedMore,
+): Promise<ReconcileResult> {
+  const facts = new Facts();
+  for (let round = 1; round <= MAX_ROUNDS; round++) {
+    // In the last round what is missing has failed, as in an evaluation.
+    if (round === MAX_ROUNDS) facts.close("too many rounds of questions");
+    const result = reconcile(facts);
+    if (!("need" in result)) return result;
+    if (round < MAX_ROUNDS) await fetchInto(facts, fetch, result.need);
+  }
+  throw new Error(`needs more facts after ${MAX_ROUNDS} rounds`);
+}
+
+async function fetchInto(facts: Facts, fetch: FetchNeeds, needs: Parameters<FetchNeeds>[0]): Promise<void> {
+  const ended = new AbortController();
+  const until = performance.now() + FETCH_MS;
+  const timer = setTimeout(() => ended.abort(), FETCH_MS);
+  try {
+    const remaining = () => until - performance.now();
+    const found = await fetch(needs, { signal: ended.signal, remaining });
+    for (const [i, need] of needs.entries()) facts.set(need, found[i] ?? { failed: "no answer" });
+  } finally {
+    clearTimeout(timer);
+    ended.abort();
+  }
 }

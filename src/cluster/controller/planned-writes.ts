@@ -2,8 +2,7 @@ import { isObject, type Json, type JsonObject, stringAt } from "../../core/json.
 import type { PlannedWrite } from "../../core/module/reconciler.ts";
 import { errorMessage, isNotFound, responseMessage } from "../client/api-response.ts";
 import type { ApiResponse, Client } from "../client/client.ts";
-import type { ResourceResolver } from "../client/discovery.ts";
-import type { PathOfObject } from "../client/kind-paths.ts";
+import type { PathOfObject, ResourceResolver } from "../client/discovery.ts";
 import { describeTarget, type ObjectTarget } from "../client/object-access.ts";
 
 /** Under this name usher owns fields. */
@@ -14,7 +13,7 @@ export type PlannedWriteResult = "done" | "conflict" | { readonly failed: string
 
 export type MakeWrite = (write: PlannedWrite) => Promise<PlannedWriteResult>;
 
-export interface SendOptions {
+interface SendOptions {
   readonly fieldManager: string;
   /** Runs admission and stores nothing. */
   readonly dryRun?: boolean;

@@ -1,4 +1,4 @@
-import { Backoff, type BackoffLimits } from "../client/backoff.ts";
+import { Backoff, type BackoffLimits } from "../client/retry.ts";
 import { TokenBucket } from "./token-bucket.ts";
 
 /** Time as the queue sees it, so that tests can advance it. */

@@ -1,7 +1,7 @@
+import type { RequestOptions } from "node:https";
 import { isDeepStrictEqual } from "node:util";
 import { type JsonObject, stringAt } from "../../core/json.ts";
 import { type ClusterAccess, type Credentials, closeIdleSockets } from "./credentials.ts";
-import { openExecPlugin } from "./exec-plugin.ts";
 import { agentFor } from "./kubeconfig-agent.ts";
 import { type KubeconfigEntry, readKubeconfig } from "./kubeconfig-file.ts";
 import { type IdToken, idTokenOf, oidcSettings } from "./oidc.ts";
@@ -10,7 +10,7 @@ import { type Material, staticMaterial, type Tls } from "./static-credentials.ts
 /** How often files and exec credentials are checked for changes; at once after a 401. */
 const RELOAD_EVERY_MS = 10_000;
 
-export interface KubeconfigOptions {
+interface KubeconfigOptions {
   /** @default `KUBECONFIG`, else `~/.kube/config` */
   readonly file?: string;
   /** @default the file's current context */
@@ -111,4 +111,41 @@ function idTokenFor(
   if (settings === undefined) return undefined;
   if (known !== undefined && isDeepStrictEqual(settings, known.settings)) return known;
   return { settings, token: idTokenOf(settings, now) };
+}
+
+/** The library's options that TLS connections use. */
+const TLS_OPTIONS = ["ca", "cert", "key", "servername", "rejectUnauthorized"] as const;
+
+/**
+ * Exec plugins, run by @kubernetes/client-node. Loaded only for kubeconfigs with an exec plugin: the library costs half a second and
+ * 45 MB.
+ */
+async function openExecPlugin(entry: KubeconfigEntry): Promise<() => Promise<Material>> {
+  const { KubeConfig } = await import("@kubernetes/client-node");
+  const config = new KubeConfig();
+  config.loadFromString(JSON.stringify(singleEntryConfig(entry)));
+  return async () => {
+    const options: RequestOptions & Tls = { headers: {} };
+    await config.applyToHTTPSOptions(options);
+    const tls = Object.fromEntries(
+      TLS_OPTIONS.filter((key) => options[key] !== undefined).map((key) => [key, options[key]]),
+    );
+    const headers: Record<string, string> = {};
+    for (const [name, value] of Object.entries(options.headers ?? {}))
+      headers[name.toLowerCase()] = String(value);
+    return { tls, headers };
+  };
+}
+
+/** A kubeconfig with this entry alone, without its proxy, which usher's own agent goes through. */
+function singleEntryConfig({ cluster, user, server }: KubeconfigEntry): JsonObject {
+  const { "proxy-url": _proxy, ...rest } = cluster;
+  return {
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [{ name: "one", cluster: { ...rest, server } }],
+    users: [{ name: "one", user }],
+    contexts: [{ name: "one", context: { cluster: "one", user: "one" } }],
+    "current-context": "one",
+  };
 }

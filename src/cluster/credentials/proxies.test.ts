@@ -20,8 +20,7 @@ import type { JsonObject } from "../../core/json.ts";
 import { createClient } from "../client/https-client.ts";
 import { CONNECTION } from "./credentials.ts";
 import { kubeconfigCredentials } from "./kubeconfig.ts";
-import { agentFor } from "./kubeconfig-agent.ts";
-import { SocksAgent } from "./socks-agent.ts";
+import { agentFor, SocksAgent } from "./kubeconfig-agent.ts";
 
 // A name that no resolver knows: only connections through the proxy arrive.
 const NAME = "api.cluster.invalid";

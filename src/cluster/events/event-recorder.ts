@@ -3,8 +3,8 @@ import type { ObjectReference } from "../../core/evaluate/finding.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { isNotFound, StatusError } from "../client/api-response.ts";
 import { type ApiResponse, type Client, ConnectionError } from "../client/client.ts";
+import { pathSegment } from "../client/discovery.ts";
 import { microTime } from "../client/micro-time.ts";
-import { pathSegment } from "../client/path-segment.ts";
 import { EventCorrelator, type EventSeries } from "./event-correlator.ts";
 import { type FindLive, regardingLive } from "./live-objects.ts";
 
@@ -23,7 +23,7 @@ const LONGEST_INSTANCE = 128;
 /** Of the object's name within the Event's, which may have 253 characters. */
 const LONGEST_OBJECT_NAME = 200;
 
-export interface EventRecorderOptions {
+interface EventRecorderOptions {
   readonly client: Client;
   /** The replica: the pod's name. */
   readonly instance: string;

@@ -4,8 +4,7 @@ import { stringAt } from "../../core/json.ts";
 import type { WorkloadTable } from "../../core/kubernetes/workloads.ts";
 import { StatusError } from "../client/api-response.ts";
 import type { Client } from "../client/client.ts";
-import { collectionPath, type ServedResource } from "../client/discovery.ts";
-import { pathSegment } from "../client/path-segment.ts";
+import { collectionPath, pathSegment, type ServedResource } from "../client/discovery.ts";
 
 /** The uid of an object that is stored now; `undefined` where there is none of the name, or usher may not read it. Rejects while that is unknown. */
 export type FindLive = (object: ObjectReference) => Promise<string | undefined>;

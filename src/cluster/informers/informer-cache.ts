@@ -1,6 +1,11 @@
 import type { Assembly } from "../../core/evaluate/assembly.ts";
+import { resourceName } from "../../core/evaluate/request.ts";
 import type { Log } from "../../core/log.ts";
+import { type Declarations, type Read, readsOf } from "../../core/module/module.ts";
+import { kindResource } from "../../core/policy/kind.ts";
+import { project } from "../../core/view/projection.ts";
 import type { Change } from "../../core/view/view.ts";
+import { withoutManagedFields } from "../client/api-response.ts";
 import type { Client } from "../client/client.ts";
 import { createResources, type ResourceResolver } from "../client/discovery.ts";
 import type { ListMemory } from "../client/list-memory.ts";
@@ -8,7 +13,7 @@ import { Reflector, type ReflectorStatus } from "./reflector.ts";
 import type { ReflectorLimits } from "./reflector-limits.ts";
 import { TimeSliceQueue } from "./time-slices.ts";
 import { ViewUpdater } from "./view-updater.ts";
-import { type WatchedResource, watchedResources } from "./watched-resources.ts";
+import type { Prune } from "./watch-event.ts";
 
 /** Optional resources are awaited for this many failures, about 5 s. */
 const OPTIONAL_ATTEMPTS = 3;
@@ -199,4 +204,51 @@ class ReflectorCache implements InformerCache {
     this.#waiters = this.#waiters.filter((waiter) => !rejected.includes(waiter));
     for (const { reject } of rejected) reject(new Error(why));
   }
+}
+
+/** A resource that modules read, over all modules. */
+interface WatchedResource {
+  readonly resource: string;
+  /** Whether a module can't work without it. */
+  readonly required: boolean;
+  readonly leaderOnly: boolean;
+  readonly labelSelector?: string;
+  readonly only?: { readonly name: string };
+  /** No module reads its objects. */
+  readonly presence?: boolean;
+  readonly prune: Prune;
+}
+
+/** The resources that modules read from the API server, each once. */
+export function watchedResources(declarations: Declarations): WatchedResource[] {
+  const watched = new Map<string, WatchedResource>();
+  const reads = Map.groupBy(readsOf(declarations), resourceName);
+  for (const [resource, all] of reads) watched.set(resource, merged(resource, all));
+  for (const kind of declarations.modules.flatMap(({ kinds }) => kinds)) {
+    // Kinds of files are not in the API server. Of others all fields are kept, whichever else modules read.
+    if (kind.standing === "file") continue;
+    const resource = kindResource(kind);
+    // Where the CRD is registered only at times, the kind may not be served.
+    const required = kind.registered === undefined;
+    watched.set(resource, { resource, required, leaderOnly: false, prune: withoutManagedFields });
+  }
+  return [...watched.values()];
+}
+
+function merged(resource: string, reads: readonly Read[]): WatchedResource {
+  const paths = reads.flatMap(({ keep }) => keep);
+  const selectors = new Set(reads.map(({ labelSelector }) => labelSelector ?? ""));
+  const [selector = ""] = selectors;
+  const names = new Set(reads.map(({ name }) => name));
+  const [name] = names;
+  return {
+    resource,
+    required: reads.some(({ optional }) => optional !== true),
+    leaderOnly: reads.every(({ leaderOnly }) => leaderOnly === true),
+    // Where selectors differ, everything is read, so that each module sees its part.
+    ...(selectors.size === 1 && selector !== "" ? { labelSelector: selector } : {}),
+    ...(names.size === 1 && name !== undefined ? { only: { name } } : {}),
+    ...(reads.every(({ presence }) => presence === true) ? { presence: true } : {}),
+    prune: (object) => project(object, paths),
+  };
 }

@@ -1,4 +1,4 @@
-import { BACKOFF, type BackoffLimits } from "../client/backoff.ts";
+import { BACKOFF, type BackoffLimits } from "../client/retry.ts";
 
 /** Limits of list and watch, in one value so that tests can replace them. */
 export interface ReflectorLimits {

@@ -1,7 +1,7 @@
-import { Backoff } from "../client/backoff.ts";
-import { KnownObjects } from "./known-objects.ts";
+import { Backoff } from "../client/retry.ts";
 import { REFLECTOR_LIMITS, type ReflectorLimits } from "./reflector-limits.ts";
 import type { Action, ReflectorInput, ReflectorStep } from "./reflector-steps.ts";
+import { KnownObjects } from "./view-updater.ts";
 
 const NOTHING: ReflectorStep = { changes: [], synced: false, action: undefined };
 

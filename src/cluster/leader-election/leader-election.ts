@@ -1,8 +1,8 @@
 import type { JsonObject } from "../../core/json.ts";
 import { errorMessage, isNotFound, responseMessage } from "../client/api-response.ts";
 import type { ApiResponse, Client } from "../client/client.ts";
+import { pathSegment } from "../client/discovery.ts";
 import { microTime } from "../client/micro-time.ts";
-import { pathSegment } from "../client/path-segment.ts";
 import { pause } from "../client/retry.ts";
 import {
   isLeader,
@@ -21,7 +21,7 @@ import {
   recordOf,
 } from "./lease-state.ts";
 
-export interface LeaderElectionOptions {
+interface LeaderElectionOptions {
   readonly client: Client;
   readonly namespace: string;
   readonly name: string;

@@ -12,7 +12,7 @@ import { type JsonObject, stringAt } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
 import { errorMessage, isNotFound, responseMessage } from "../client/api-response.ts";
 import type { Client } from "../client/client.ts";
-import { pathSegment } from "../client/path-segment.ts";
+import { pathSegment } from "../client/discovery.ts";
 
 /** As short as for tallies: an administrator looks right after a try. Costs two requests of a replica with news. */
 const INTERVAL_MS = 10_000;
@@ -20,7 +20,7 @@ const INTERVAL_MS = 10_000;
 /** Each conflict means that another replica wrote; there are few replicas. */
 const ATTEMPTS = 5;
 
-export interface ObservationWriterOptions {
+interface ObservationWriterOptions {
   readonly client: Client;
   /** Usher's namespace. */
   readonly namespace: string;

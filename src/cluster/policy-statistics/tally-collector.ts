@@ -3,8 +3,8 @@ import type { PolicyRef } from "../../core/evaluate/finding.ts";
 import { equal, type Json, stringAt } from "../../core/json.ts";
 import type { ReconcileContext } from "../../core/module/reconciler.ts";
 import { errorMessage } from "../client/api-response.ts";
+import { pathSegment } from "../client/discovery.ts";
 import { listAll } from "../client/list-pages.ts";
-import { pathSegment } from "../client/path-segment.ts";
 import { decodeTallies, encodeTallies, mergeTallies, tallyKey } from "./tallies.ts";
 import {
   collectionOf,

@@ -2,8 +2,7 @@ import type { ResourceAge, Source } from "../../core/view/source.ts";
 import type { Change } from "../../core/view/view.ts";
 import { createResources, type ResourceResolver } from "../client/discovery.ts";
 import { ListMemory } from "../client/list-memory.ts";
-import { CommitBatchers } from "../commits/commit-batchers.ts";
-import { createCommits, refuseCommit } from "../commits/commits.ts";
+import { CommitBatchers, createCommits, refuseCommit } from "../commits/commit-batchers.ts";
 import {
   type InformerCache,
   type InformerCacheOptions,
@@ -23,7 +22,7 @@ export interface ClusterSource extends Source {
   readonly onChange: (listener: (changes: readonly Change[]) => void) => void;
 }
 
-export interface ClusterSourceOptions extends InformerCacheOptions {
+interface ClusterSourceOptions extends InformerCacheOptions {
   /** Writes no commits for any request: the process does not operate this cluster. @default false */
   readonly readOnly?: boolean;
 }

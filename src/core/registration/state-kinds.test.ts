@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { kindOf } from "../../../test/builders/kind.ts";
-import { watchedResources } from "../../cluster/informers/watched-resources.ts";
+import { watchedResources } from "../../cluster/informers/informer-cache.ts";
 import { Assembly } from "../evaluate/assembly.ts";
 import { at, type JsonObject, listAt, stringAt } from "../json.ts";
 import { type Gate, Gates } from "../module/gates.ts";

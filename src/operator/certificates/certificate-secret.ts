@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { isNotFound, StatusError } from "../../cluster/client/api-response.ts";
 import type { Client } from "../../cluster/client/client.ts";
-import { pathSegment } from "../../cluster/client/path-segment.ts";
+import { pathSegment } from "../../cluster/client/discovery.ts";
 import { FIELD_MANAGER } from "../../cluster/controller/planned-writes.ts";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { OWN_LABELS, OWN_NAMES } from "../../core/registration/names.ts";
@@ -9,7 +9,7 @@ import { type CertificateRecord, dataOf, EMPTY_RECORD, recordOf } from "./certif
 import { ServerClock } from "./server-clock.ts";
 
 /** The Secret as it was read last, and what it holds. */
-export interface SecretState {
+interface SecretState {
   readonly record: CertificateRecord;
   /** `undefined` where there is no Secret. */
   readonly object: JsonObject | undefined;

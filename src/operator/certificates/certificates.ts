@@ -5,9 +5,8 @@ import {
   type OwnCertificate,
 } from "../../admission/tls/certificate.ts";
 import { errorMessage } from "../../cluster/client/api-response.ts";
-import { BACKOFF, Backoff, type BackoffLimits } from "../../cluster/client/backoff.ts";
 import type { Client } from "../../cluster/client/client.ts";
-import { pause } from "../../cluster/client/retry.ts";
+import { BACKOFF, Backoff, type BackoffLimits, pause } from "../../cluster/client/retry.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
 import { serviceNames } from "../../core/registration/certificates.ts";
@@ -25,7 +24,7 @@ import { CertificateSecret } from "./certificate-secret.ts";
 import { acceptsToken } from "./path-tokens.ts";
 import { READ_EVERY_MS } from "./repeated-read.ts";
 
-export interface CertificatesOptions {
+interface CertificatesOptions {
   readonly client: Client;
   readonly namespace: string;
   /** @default usher */

@@ -3,8 +3,7 @@ import { dirname, join } from "node:path";
 import { certificatesOf, soundBundle } from "../../admission/tls/bundle.ts";
 import type { KeyPair, LivePair } from "../../admission/tls/certificate.ts";
 import { type CertificateFiles, readKeyPair, watchKeyPair } from "../../admission/tls/certificate-files.ts";
-import { BACKOFF, Backoff } from "../../cluster/client/backoff.ts";
-import { pause } from "../../cluster/client/retry.ts";
+import { BACKOFF, Backoff, pause } from "../../cluster/client/retry.ts";
 import { factsOf, type Log } from "../../core/log.ts";
 import { serviceNames } from "../../core/registration/certificates.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
@@ -15,7 +14,7 @@ import { acceptsToken, type PathTokens, TRUST_MS, tokensDue, tokensText } from "
 import { isSwapDue } from "./swap-plan.ts";
 import type { WebhookCertificates } from "./webhook-certificates.ts";
 
-export interface MountedOptions {
+interface MountedOptions {
   readonly files: CertificateFiles;
   readonly published: PublishedWebhooks;
   readonly namespace: string;
@@ -58,7 +57,7 @@ export async function openMounted(options: MountedOptions): Promise<MountedCerti
  * The certificate of a Secret that others write, mounted into the pod. Every replica serves a new one once API servers trust it; with
  * `writer` usher, the leader publishes its authority before. The path tokens stand in the webhook configurations.
  */
-export class MountedCertificates implements LivePair, WebhookCertificates {
+class MountedCertificates implements LivePair, WebhookCertificates {
   readonly #options: MountedOptions;
   readonly #name: string;
   readonly #users = new Set<(pair: KeyPair) => void>();

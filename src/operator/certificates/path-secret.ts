@@ -1,7 +1,7 @@
 import type { AcceptsToken } from "../../admission/review/routes.ts";
 import { isNotFound, StatusError } from "../../cluster/client/api-response.ts";
 import type { Client } from "../../cluster/client/client.ts";
-import { pathSegment } from "../../cluster/client/path-segment.ts";
+import { pathSegment } from "../../cluster/client/discovery.ts";
 import { stringAt } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
 import { DeduplicatedLog } from "../controller/deduplicated-log.ts";
@@ -9,7 +9,7 @@ import { acceptsToken, type PathTokens, parseTokens } from "./path-tokens.ts";
 import { READ_MS, type ReadTimes, RepeatedRead } from "./repeated-read.ts";
 import { ServerClock } from "./server-clock.ts";
 
-export interface PathSecretOptions extends ReadTimes {
+interface PathSecretOptions extends ReadTimes {
   readonly client: Client;
   readonly namespace: string;
   readonly secret: string;

@@ -7,12 +7,11 @@ import { OWN_NAMES } from "../../core/registration/names.ts";
 import type { Objects } from "../install/apply.ts";
 import { type ManagerName, managerOf } from "../install/manager.ts";
 import type { DeduplicatedLog } from "./deduplicated-log.ts";
-import type { Ownership } from "./owned.ts";
 
 /** Argo CD deletes no object that has an owner, and Gardener takes owners away, every minute. */
 const OWNERLESS: ReadonlySet<ManagerName | undefined> = new Set(["Argo CD", "Gardener"]);
 
-export interface AnchorOptions {
+interface AnchorOptions {
   readonly objects: Objects;
   readonly deduplicated: DeduplicatedLog;
   readonly log: Log;
@@ -123,4 +122,20 @@ function isNamespace(owner: Json): boolean {
 
 function namespaceOwner(home: JsonObject): JsonObject {
   return ownerReference({ ...home, apiVersion: "v1", kind: "Namespace" });
+}
+
+/** The owner of the objects that usher writes at run time: they are deleted with it. */
+export interface Ownership {
+  /** The ownerReference. */
+  readonly owner: JsonObject;
+  /** Whether objects that do not exist may be created. */
+  readonly creates: boolean;
+}
+
+/** With the owner goes all that could answer or repair, so the garbage collector removes these objects with it. */
+export function ownedBy({ owner }: Ownership, objects: readonly JsonObject[]): readonly JsonObject[] {
+  return objects.map((object) => {
+    const metadata = isObject(object["metadata"]) ? object["metadata"] : {};
+    return { ...object, metadata: { ...metadata, ownerReferences: [owner] } };
+  });
 }

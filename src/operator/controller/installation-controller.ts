@@ -12,9 +12,14 @@ import { OWN_NAMES } from "../../core/registration/names.ts";
 import type { WebhookCertificates } from "../certificates/webhook-certificates.ts";
 import { describeObject, Objects } from "../install/apply.ts";
 import { predecessorsOf } from "../install/install-plan.ts";
-import { conflictingCrd, describeConflictingCrd, isOurs, keeperOf } from "../install/ownership-conflict.ts";
+import {
+  conflictingCrd,
+  describeConflictingCrd,
+  isNewer,
+  isOurs,
+  keeperOf,
+} from "../install/ownership-conflict.ts";
 import { brokenPolicies, resourceKinds } from "../install/stored-policies.ts";
-import { isNewer } from "../install/version.ts";
 import { objectDeviations } from "../webhooks/deviation.ts";
 import { WebhookController } from "../webhooks/webhook-controller.ts";
 import { Anchor } from "./anchor.ts";

@@ -1,5 +1,5 @@
 import type { Client } from "../../cluster/client/client.ts";
-import { createKindPaths } from "../../cluster/client/kind-paths.ts";
+import { createKindPaths } from "../../cluster/client/discovery.ts";
 import { Controller, type ControllerOptions } from "../../cluster/controller/controller.ts";
 import { createWrites } from "../../cluster/controller/planned-writes.ts";
 import { LeaderElection } from "../../cluster/leader-election/leader-election.ts";
@@ -8,7 +8,7 @@ import { createNeeds } from "../../cluster/source/fetch-needs.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
 
-export interface LeaderOptions extends Pick<ControllerOptions, "tallies" | "publish"> {
+interface LeaderOptions extends Pick<ControllerOptions, "tallies" | "publish"> {
   readonly client: Client;
   readonly source: ClusterSource;
   /** The Lease, in the namespace of the installation. */

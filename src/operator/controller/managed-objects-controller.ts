@@ -6,15 +6,14 @@ import type { Log } from "../../core/log.ts";
 import { managesWebhooks } from "../../core/module/installation.ts";
 import { type ManagedSet, managedLabels, managedSets } from "../../core/registration/managed-objects.ts";
 import { describeObject, type Objects, selectorText } from "../install/apply.ts";
-import { isWrittenByUsher, ownerOf } from "../install/ownership-conflict.ts";
-import { isNewer } from "../install/version.ts";
+import { isNewer, isWrittenByUsher, ownerOf } from "../install/ownership-conflict.ts";
 import { policyDeviations } from "../webhooks/deviation.ts";
+import { type Ownership, ownedBy } from "./anchor.ts";
 import type { DeduplicatedLog } from "./deduplicated-log.ts";
 import type { Drift } from "./drift.ts";
-import { type Ownership, ownedBy } from "./owned.ts";
 import type { Repairs } from "./repairs.ts";
 
-export interface ManagedObjectsOptions {
+interface ManagedObjectsOptions {
   readonly assembly: Assembly;
   readonly objects: Objects;
   readonly repairs: Repairs;

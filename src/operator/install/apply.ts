@@ -1,6 +1,6 @@
 import { isNotFound, StatusError } from "../../cluster/client/api-response.ts";
 import type { ApiResponse, Client } from "../../cluster/client/client.ts";
-import { createKindPaths, type PathOfObject } from "../../cluster/client/kind-paths.ts";
+import { createKindPaths, type PathOfObject } from "../../cluster/client/discovery.ts";
 import { listAll } from "../../cluster/client/list-pages.ts";
 import { FIELD_MANAGER } from "../../cluster/controller/planned-writes.ts";
 import type { PatchOperation } from "../../core/evaluate/patch.ts";

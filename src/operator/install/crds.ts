@@ -1,11 +1,10 @@
 import { type JsonObject, stringAt } from "../../core/json.ts";
 import { describeObject, type Objects, sameObject } from "./apply.ts";
 import { establish } from "./install.ts";
-import { isOurs, ownerOf } from "./ownership-conflict.ts";
-import { isNewer, versionOf } from "./version.ts";
+import { isNewer, isOurs, ownerOf, versionOf } from "./ownership-conflict.ts";
 
 /** What happens to a CRD when only CRDs are installed. */
-export interface PlannedCrd {
+interface PlannedCrd {
   readonly object: JsonObject;
   readonly live?: JsonObject;
   readonly change: "create" | "update" | "unchanged" | "stays";

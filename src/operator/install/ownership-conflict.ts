@@ -1,7 +1,8 @@
 import { FIELD_MANAGER } from "../../cluster/controller/planned-writes.ts";
 import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../../core/json.ts";
 import { nameOf } from "../../core/kubernetes/object.ts";
-import { OWN_LABELS } from "../../core/registration/names.ts";
+import { compareVersions, parseVersion } from "../../core/kubernetes/versions.ts";
+import { OWN_LABELS, VERSION_LABEL } from "../../core/registration/names.ts";
 import { OPERATOR_LABEL } from "../../core/registration/operator.ts";
 import { managerOf } from "./manager.ts";
 
@@ -58,7 +59,7 @@ export function ownerOf(live: JsonObject): string {
 }
 
 /** The parts that usher needs and that a CRD of another owner lacks. */
-export interface ConflictingCrd {
+interface ConflictingCrd {
   readonly name: string;
   readonly owner: string;
   /** `spec.priority`: the API server prunes it from every object. */
@@ -143,4 +144,17 @@ export function describeConflictingCrd(crd: ConflictingCrd): string[] {
     lines.push("it has no status subresource, so usher can't show problems and matches in a policy's status");
   if (lines.length === 1) lines.push("its schema has all that usher reads and writes");
   return lines;
+}
+
+/** The version of the usher that wrote an object. */
+export function versionOf(object: JsonObject): string {
+  // Versions with the `+` of a build were once written with `_`: a label can't hold it, and nothing else there has one.
+  return (stringAt(object, "metadata", "labels", VERSION_LABEL) ?? "").replace("_", "+");
+}
+
+/** Whether a newer usher than this one wrote it. Text that is not a version is not newer than any. */
+export function isNewer(live: JsonObject, version: string): boolean {
+  const theirs = parseVersion(versionOf(live));
+  const ours = parseVersion(version);
+  return theirs !== undefined && ours !== undefined && compareVersions(theirs, ours) > 0;
 }

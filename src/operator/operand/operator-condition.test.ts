@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Client } from "../../cluster/client/client.ts";
 import { at, type Json, type JsonObject } from "../../core/json.ts";
 import { SILENT } from "../../core/log.ts";
-import { OperatorCondition } from "./operator-condition.ts";
+import { OperatorCondition } from "./operand-controller.ts";
 
 /** An API server with one OperatorCondition. */
 function olm(spec: JsonObject | undefined) {

@@ -1,6 +1,8 @@
 import { StatusError } from "../../cluster/client/api-response.ts";
 import { collectionPath } from "../../cluster/client/discovery.ts";
 import { listAll } from "../../cluster/client/list-pages.ts";
+import { collectionOf, LABEL, tallyName } from "../../cluster/policy-statistics/tally-objects.ts";
+import { OBSERVATIONS } from "../../core/evaluate/observations.ts";
 import { type JsonObject, stringAt } from "../../core/json.ts";
 import { nameOf } from "../../core/kubernetes/object.ts";
 import type { Module } from "../../core/module/module.ts";
@@ -16,7 +18,7 @@ import { type InstalledNamespace, namespacesNamed } from "../install/installed-n
 import { describeManaged, type Manager, managerOf } from "../install/manager.ts";
 import { isOurs, isWrittenByUsher, ownerOf } from "../install/ownership-conflict.ts";
 import { storedObjects } from "../install/stored-policies.ts";
-import { runtimeObjects } from "./runtime-objects.ts";
+import { announcementName, HOOKS_LABEL } from "../webhooks/hook-announcement.ts";
 import { unmanagedObjectsIn } from "./unmanaged-objects.ts";
 
 export interface Removal {
@@ -25,7 +27,7 @@ export interface Removal {
   readonly note?: string;
 }
 
-export interface UninstallOptions {
+interface UninstallOptions {
   /** Also the CRDs, and with them every custom resource. */
   readonly customResources: boolean;
   /** Other namespaces with an usher: what they need stays. @default none */
@@ -212,7 +214,7 @@ function unlisted(installed: readonly JsonObject[], modules: readonly Module[]):
 }
 
 /** The objects that modules manage. A resource that can't be listed is reported, and holds nothing up. */
-export async function planManaged(objects: Objects, modules: readonly Module[]): Promise<Removal[]> {
+async function planManaged(objects: Objects, modules: readonly Module[]): Promise<Removal[]> {
   const removals: Removal[] = [];
   for (const { name, managed } of modules) {
     for (const resource of managed?.resources ?? []) {
@@ -265,4 +267,52 @@ export async function planWebhookRemoval(objects: Objects, modules: readonly Mod
 
 function removal(live: JsonObject, ours: boolean): Removal {
   return ours ? { live, change: "delete" } : { live, change: "stays", note: `belongs to ${ownerOf(live)}` };
+}
+
+/** Objects that usher created while it ran, and those that could not be read. */
+interface RuntimeObjects {
+  readonly found: readonly JsonObject[];
+  readonly unseen: readonly { readonly object: JsonObject; readonly why: string }[];
+}
+
+/** By exact names, and tallies and observations by their labels: a similar name is another owner's. */
+async function runtimeObjects(objects: Objects, namespace: string): Promise<RuntimeObjects> {
+  const named = (apiVersion: string, kind: string, name: string): JsonObject => ({
+    apiVersion,
+    kind,
+    metadata: { name, namespace },
+  });
+  const reads: readonly (readonly [JsonObject, () => Promise<readonly (JsonObject | undefined)[]>])[] = [
+    ...[
+      named("v1", "Secret", OWN_NAMES.certificates),
+      named("coordination.k8s.io/v1", "Lease", OWN_NAMES.lease),
+    ].map((object) => [object, async () => [await objects.read(object)]] as const),
+    ...(
+      [
+        [tallyName("*"), LABEL],
+        [announcementName("*"), HOOKS_LABEL],
+        [OBSERVATIONS.name("*"), OBSERVATIONS.label],
+      ] as const
+    ).map(
+      ([name, labelSelector]) =>
+        [
+          named("v1", "ConfigMap", name),
+          async () => {
+            const items = await listAll(objects.client, collectionOf(namespace), { labelSelector });
+            return items.map((item) => ({ apiVersion: "v1", kind: "ConfigMap", ...item }));
+          },
+        ] as const,
+    ),
+  ];
+  const found: JsonObject[] = [];
+  const unseen: { object: JsonObject; why: string }[] = [];
+  for (const [object, read] of reads) {
+    try {
+      found.push(...(await read()).filter((one) => one !== undefined));
+    } catch (error) {
+      if (!(error instanceof StatusError)) throw error;
+      unseen.push({ object, why: error.message });
+    }
+  }
+  return { found, unseen };
 }

@@ -4,8 +4,7 @@ import { answerOf, refuse, TestApiServer } from "../../../test/support/cluster/a
 import { ConnectionError } from "../../cluster/client/client.ts";
 import type { EventToWrite } from "../../core/evaluate/effects.ts";
 import { at, type Json, type JsonObject, listAt, stringAt } from "../../core/json.ts";
-import { Watchdog } from "./watchdog.ts";
-import { watchdogPage } from "./watchdog-pages.ts";
+import { Watchdog, watchdogPage } from "./watchdog.ts";
 
 const SLICE = "/apis/discovery.k8s.io/v1/namespaces/hall/endpointslices/usher-1";
 const HOOKS = "/apis/admissionregistration.k8s.io/v1";

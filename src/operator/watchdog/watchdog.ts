@@ -1,3 +1,5 @@
+import { WATCHDOG_METRICS } from "../../admission/observe/metrics/own-metrics.ts";
+import { INDEX, metricsPage, type Page, UNKNOWN_PAGE } from "../../admission/observe/ops-pages.ts";
 import { isNotFound, StatusError } from "../../cluster/client/api-response.ts";
 import type { Client } from "../../cluster/client/client.ts";
 import { pause } from "../../cluster/client/retry.ts";
@@ -16,9 +18,9 @@ import {
   openOperations,
 } from "../webhooks/opened.ts";
 import { serviceEndpoints } from "../webhooks/service-endpoints.ts";
-import { type Absence, type AbsenceRecord, beginAbsence, observe } from "./absence.ts";
+import { type Absence, type AbsenceRecord, beginAbsence, LONGEST_GAP_MS, observe } from "./absence.ts";
 
-export interface WatchdogOptions {
+interface WatchdogOptions {
   readonly client: Pick<Client, "request">;
   readonly namespace: string;
   readonly openAfterMs: number;
@@ -31,7 +33,7 @@ export interface WatchdogOptions {
 }
 
 /** What the watchdog knows at one time. */
-export interface WatchdogState {
+interface WatchdogState {
   /** For how long no replica was ready, as far as it was observed. */
   readonly unreadyMs: number;
   /** Webhook configurations with entries that were opened and are not closed again. */
@@ -216,4 +218,38 @@ function recordIn(text: string | undefined): AbsenceRecord | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Its longest step: a look and both configurations, each read and written with an Event, while every request takes its ten seconds. */
+const LONGEST_STEP_MS = 120_000;
+
+/** Health and metrics of the watchdog. It is ready once it has seen the replicas, and as long as it sees them. */
+export function watchdogPage(path: string, state: WatchdogState): Page {
+  const { unreadyMs, opened, lookAgeMs, stepAgeMs } = state;
+  switch (path) {
+    case "/livez":
+    case "/healthz":
+      return check(stepAgeMs <= LONGEST_STEP_MS, "it has done nothing", stepAgeMs);
+    case "/readyz":
+      return check(lookAgeMs <= LONGEST_GAP_MS, "it has not seen the replicas", lookAgeMs);
+    case "/metrics":
+      return {
+        status: 200,
+        body: metricsPage(WATCHDOG_METRICS, {
+          usher_watchdog_unready_seconds: unreadyMs / 1_000,
+          usher_watchdog_opened: opened,
+          usher_watchdog_look_age_seconds: lookAgeMs / 1_000,
+        }).replaceAll("Infinity", "+Inf"),
+      };
+    case "/":
+      return INDEX;
+    default:
+      return UNKNOWN_PAGE;
+  }
+}
+
+function check(holds: boolean, problem: string, ms: number): Page {
+  if (holds) return { status: 200, body: "ok\n" };
+  const since = Number.isFinite(ms) ? ` for ${Math.floor(ms / 1_000)} s` : " yet";
+  return { status: 503, body: `${problem}${since}; its log says why\n` };
 }

@@ -1,6 +1,6 @@
 import { errorMessage, responseMessage } from "../../cluster/client/api-response.ts";
 import type { Client } from "../../cluster/client/client.ts";
-import { pathSegment } from "../../cluster/client/path-segment.ts";
+import { pathSegment } from "../../cluster/client/discovery.ts";
 import { poll } from "../../cluster/client/retry.ts";
 import { FIELD_MANAGER } from "../../cluster/controller/planned-writes.ts";
 import { collectionOf } from "../../cluster/policy-statistics/tally-objects.ts";
@@ -26,7 +26,7 @@ export function hookKey(hook: Hook): string {
   return `${hook.phase}/${askedName(hook)}`;
 }
 
-export interface HookAnnouncementOptions {
+interface HookAnnouncementOptions {
   readonly client: Client;
   readonly namespace: string;
   /** The name of this replica's pod. */

@@ -1,4 +1,4 @@
-import { pathSegment } from "../../cluster/client/path-segment.ts";
+import { pathSegment } from "../../cluster/client/discovery.ts";
 import type { EventToWrite } from "../../core/evaluate/effects.ts";
 import type { PatchOperation } from "../../core/evaluate/patch.ts";
 import { at, isObject, type JsonObject, listAt, stringAt } from "../../core/json.ts";

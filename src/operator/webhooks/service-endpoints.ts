@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import type { Client } from "../../cluster/client/client.ts";
+import { pathSegment } from "../../cluster/client/discovery.ts";
 import { listAll } from "../../cluster/client/list-pages.ts";
-import { pathSegment } from "../../cluster/client/path-segment.ts";
 import { at, listAt, stringAt } from "../../core/json.ts";
 
 /** One replica behind the Service. */
-export interface ServiceEndpoint {
+interface ServiceEndpoint {
   /** The name of its pod; `undefined` where it is not a pod. */
   readonly pod: string | undefined;
   readonly ready: boolean;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { testSource } from "../../../../test/support/admission/example-cluster.ts";
 import { Assembly } from "../../../core/evaluate/assembly.ts";
-import { watchdogPage } from "../../../operator/watchdog/watchdog-pages.ts";
+import { watchdogPage } from "../../../operator/watchdog/watchdog.ts";
 import { Health } from "../health.ts";
 import { ownMetrics } from "../ops-pages.ts";
 import { exportedMetrics } from "./catalogue.ts";

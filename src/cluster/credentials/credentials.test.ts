@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { redactedUrl } from "./redacted-url.ts";
+import { redactedUrl } from "./credentials.ts";
 
 test.each([
   ["https://api.example:6443", "https://api.example:6443"],
