@@ -1,0 +1,177 @@
+// `npm run pictures`: draws the ways of a pod, of a node and of a project into docs/images, light and dark.
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { root } from "./setup.mjs";
+
+/** Rows of steps from left to right. A step of usher's is drawn in its colour; `no` is the way out of a step that refuses. In `continues`, one row leads on to the next. */
+const PICTURES = {
+  "way-of-a-pod": {
+    title: "The way of a pod",
+    continues: true,
+    rows: [
+      [
+        { name: "Client", lines: ["kubectl apply", "or a controller"] },
+        { name: "API server", lines: ["who is it, may they,", "defaults"] },
+        {
+          name: "usher: mutate",
+          usher: true,
+          lines: [
+            "placement adds criteria",
+            "pod-os writes the OS",
+            "node-guard steers away",
+            "from protected nodes",
+          ],
+        },
+        { name: "API server", lines: ["schema and", "other webhooks"] },
+        {
+          name: "usher: validate",
+          usher: true,
+          lines: ["may it use its node,", "Pod Security by OS,", "enforced placement"],
+          no: "refused: reason, field, code, what to do",
+        },
+      ],
+      [
+        { name: "etcd", lines: ["the pod, with what it", "had before usher"] },
+        { name: "Scheduler", lines: ["picks a node that", "meets the criteria"] },
+        {
+          name: "usher: bind",
+          usher: true,
+          lines: ["node-guard judges", "the chosen node"],
+          no: "refused: the pod stays pending",
+        },
+        { name: "Node", lines: ["the kubelet", "runs the pod"] },
+      ],
+    ],
+  },
+  "way-of-a-node": {
+    title: "The way of a node",
+    rows: [
+      [
+        { name: "Kubelet", lines: ["registers its node"] },
+        {
+          name: "usher: mutate-node",
+          usher: true,
+          lines: ["rules for its name", "add labels and taints"],
+        },
+        { name: "etcd", lines: ["labelled from the first", "moment it exists"] },
+        { name: "Scheduler", lines: ["sees the labels at once"] },
+      ],
+      [
+        { name: "Someone", lines: ["edits a rule", "or the node"] },
+        { name: "Informer", lines: ["a heartbeat is", "not a change"] },
+        { name: "usher: leader", usher: true, lines: ["compares the node with", "what its rules want"] },
+        { name: "API server", lines: ["one patch, guarded by", "the resourceVersion"] },
+      ],
+    ],
+  },
+  "way-of-a-project": {
+    title: "The way of a project",
+    continues: true,
+    rows: [
+      [
+        { name: "User", lines: ["asks for a project"] },
+        { name: "API server", lines: ["who is it, may they"] },
+        {
+          name: "usher: validate",
+          usher: true,
+          lines: ["reads the user's limit", "and the ledger, once"],
+          no: "refused: 3 of 3 projects",
+        },
+        {
+          name: "Ledger",
+          usher: true,
+          lines: ["one reservation, by", "compare and swap;", "exact with any", "number of replicas"],
+        },
+        { name: "API server", lines: ["creates the project"] },
+      ],
+      [
+        { name: "Project", lines: ["exists, or was", "never created"] },
+        { name: "usher: leader", usher: true, lines: ["settles or releases", "the reservation"] },
+        { name: "Ledger", usher: true, lines: ["as many entries", "as projects"] },
+      ],
+    ],
+  },
+};
+
+const COLOURS = {
+  "": {
+    text: "#1b1f24",
+    muted: "#57606a",
+    box: "#f6f8fa",
+    edge: "#c4ccd4",
+    own: "#ddf4ff",
+    ownEdge: "#0969da",
+    no: "#b42318",
+  },
+  "-dark": {
+    text: "#e6edf3",
+    muted: "#9aa4af",
+    box: "#161b22",
+    edge: "#3d444d",
+    own: "#0c2d4d",
+    ownEdge: "#4493f8",
+    no: "#ff8e85",
+  },
+};
+
+const BOX = { width: 172, height: 118, gap: 34, line: 17 };
+const ROW = 190;
+const MARGIN = 20;
+
+function draw({ title, rows, continues }, colours) {
+  const columns = Math.max(...rows.map((row) => row.length));
+  const width = 2 * MARGIN + columns * BOX.width + (columns - 1) * BOX.gap;
+  const height =
+    2 * MARGIN + (rows.length - 1) * ROW + BOX.height + (rows.at(-1).some(({ no }) => no) ? 44 : 0);
+  const text = rows.flat().flatMap(({ name, lines, no }) => [name, ...lines, no ?? ""]);
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="${title}: ${text.filter(Boolean).join(", ")}" font-family="system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif" font-size="13">
+<defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0 8 4 0 8z" fill="${colours.muted}"/></marker><marker id="out" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0 8 4 0 8z" fill="${colours.no}"/></marker></defs>
+${rows.map((row, index) => drawRow(row, MARGIN + index * ROW, continues && index < rows.length - 1, colours)).join("\n")}
+</svg>
+`;
+}
+
+function drawRow(row, top, continues, colours) {
+  const left = (index) => MARGIN + index * (BOX.width + BOX.gap);
+  const middle = top + BOX.height / 2;
+  const parts = row.map((step, index) => drawStep(step, left(index), top, colours));
+  for (let index = 1; index < row.length; index++)
+    parts.push(
+      `<path d="M${left(index) - BOX.gap + 4} ${middle}H${left(index) - 5}" stroke="${colours.muted}" stroke-width="1.5" marker-end="url(#arrow)"/>`,
+    );
+  if (continues) {
+    const right = left(row.length - 1) + BOX.width;
+    const turn = top + ROW - 18;
+    const start = right - 28;
+    parts.push(
+      `<path d="M${start} ${top + BOX.height + 4}V${turn}H${MARGIN + BOX.width / 2}V${top + ROW - 5}" fill="none" stroke="${colours.muted}" stroke-width="1.5" marker-end="url(#arrow)"/>`,
+    );
+  }
+  return parts.join("\n");
+}
+
+function drawStep({ name, lines, usher, no }, x, y, colours) {
+  const centre = x + BOX.width / 2;
+  const top = y + (BOX.height - 24 - lines.length * BOX.line) / 2;
+  const parts = [
+    `<rect x="${x}" y="${y}" width="${BOX.width}" height="${BOX.height}" rx="8" fill="${usher ? colours.own : colours.box}" stroke="${usher ? colours.ownEdge : colours.edge}"/>`,
+    `<text x="${centre}" y="${top + 14}" text-anchor="middle" font-weight="600" font-size="14" fill="${colours.text}">${name}</text>`,
+    ...lines.map(
+      (line, index) =>
+        `<text x="${centre}" y="${top + 37 + index * BOX.line}" text-anchor="middle" fill="${colours.muted}">${line}</text>`,
+    ),
+  ];
+  if (no !== undefined) {
+    const from = y + BOX.height;
+    parts.push(
+      `<path d="M${centre - 40} ${from + 4}v16" stroke="${colours.no}" stroke-width="1.5" marker-end="url(#out)"/>`,
+      `<text x="${centre - 48}" y="${from + 18}" text-anchor="end" fill="${colours.no}">${no}</text>`,
+    );
+  }
+  return parts.join("\n");
+}
+
+mkdirSync(join(root, "docs/images"), { recursive: true });
+for (const [name, picture] of Object.entries(PICTURES))
+  for (const [theme, colours] of Object.entries(COLOURS))
+    writeFileSync(join(root, `docs/images/${name}${theme}.svg`), draw(picture, colours));

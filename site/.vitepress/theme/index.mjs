@@ -1,0 +1,4 @@
+import theme from "vitepress/theme";
+import "./pictures.css";
+
+export default theme;
