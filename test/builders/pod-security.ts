@@ -10,7 +10,7 @@ import { parseVersion } from "../../src/core/kubernetes/versions.ts";
 import { type WorkloadKind, workloadTable } from "../../src/core/kubernetes/workloads.ts";
 import { Gates } from "../../src/core/module/gates.ts";
 import type { Phase } from "../../src/core/module/hook.ts";
-import { DEFAULT_INSTALLATION } from "../../src/core/module/installation.ts";
+import { DEFAULT_INSTALLATION, type Installation } from "../../src/core/module/installation.ts";
 import { podOS } from "../../src/modules/pod-os/index.ts";
 import { callOf } from "./evaluation.ts";
 import { outside } from "./outside.ts";
@@ -35,6 +35,7 @@ interface Given {
   readonly gate?: boolean;
   /** The version of the API server. @default unknown */
   readonly server?: string;
+  readonly installation?: Partial<Installation>;
 }
 
 /** The module as installed. */
@@ -44,6 +45,7 @@ export function podSecurityWith({ settings = {}, labels = {}, exceptions = [], .
     ...DEFAULT_INSTALLATION,
     workloads: workloadTable([ROLLOUT]),
     settings: { "pod-os": settings },
+    ...given.installation,
   };
   const assembly = new Assembly([podOS], installation, gates);
   const version = parseVersion(given.server ?? "");

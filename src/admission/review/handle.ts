@@ -15,6 +15,7 @@ import {
   reviewResponse,
   textResponse,
 } from "./http-response.ts";
+import { PolicyPreview } from "./policy-preview.ts";
 import { type AcceptsToken, type Route, Routes } from "./routes.ts";
 import { LARGE_REVIEW, PARSED_LIMIT, parsedBytes, structureProblem } from "./structure.ts";
 
@@ -52,6 +53,7 @@ export class ReviewHandler {
   readonly #log: Log;
   readonly #now: () => number;
   readonly #acceptsToken: AcceptsToken | undefined;
+  readonly #preview: PolicyPreview;
   readonly #routes = new Routes();
   /** The memory of large reviews that wait for facts. Parsing is synchronous, so at most one more is being parsed. */
   #waitingBytes = 0;
@@ -61,6 +63,7 @@ export class ReviewHandler {
     this.#log = log;
     this.#now = now;
     this.#acceptsToken = acceptsToken;
+    this.#preview = new PolicyPreview(source, log, now);
   }
 
   readonly handle: Handle = (body, url, client, started = performance.now(), observer, tooLong) => {
@@ -110,7 +113,10 @@ export class ReviewHandler {
     try {
       const host = isTrusted ? deadline : readOnly(deadline);
       const { assembly } = this.#source;
-      const result = evaluate({ assembly, phase, hooks, request, now: this.#now(), observer }, host);
+      const evaluated = evaluate({ assembly, phase, hooks, request, now: this.#now(), observer }, host);
+      // A caller that is not trusted must not cause the work.
+      const wanted = isTrusted && phase === "validate";
+      const result = wanted ? this.#previewed(evaluated, host) : evaluated;
       if (!(result instanceof Promise)) return evaluatedResponse(result, route, isTrusted);
       return result
         .then((evaluation) => evaluatedResponse(evaluation, route, isTrusted))
@@ -119,6 +125,13 @@ export class ReviewHandler {
     } catch (error) {
       return this.#failed(error, route, request);
     }
+  }
+
+  #previewed(evaluated: Evaluation | Promise<Evaluation>, host: Host): Evaluation | Promise<Evaluation> {
+    const preview = this.#preview;
+    if (evaluated instanceof Promise)
+      return evaluated.then((one) => (preview.wants(one) ? preview.of(one, host) : one));
+    return preview.wants(evaluated) ? preview.of(evaluated, host) : evaluated;
   }
 
   #failed(error: unknown, route: Route, request: AdmissionRequest): HttpResponse {

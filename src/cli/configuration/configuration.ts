@@ -147,6 +147,12 @@ const spec = z.strictObject({
     .boolean()
     .optional()
     .describe("Whether usher writes its webhook configurations, and the objects of modules. Default true."),
+  previewPolicies: z
+    .boolean()
+    .optional()
+    .describe(
+      "Whether the write of a policy, or of the Pod Security labels of a namespace where usher enforces them, is answered with warnings about what it changes for existing pods, nodes and users. Default true.",
+    ),
   controlPlaneNodes: z
     .boolean()
     .optional()
@@ -212,6 +218,7 @@ export function configure(
       settings: settingsOf(modules, read.modules ?? {}),
       ...certificatesOf(read),
       ...(read.manageWebhooks === undefined ? {} : { manageWebhooks: read.manageWebhooks }),
+      ...(read.previewPolicies === undefined ? {} : { previewPolicies: read.previewPolicies }),
       ...(read.controlPlaneNodes === undefined ? {} : { controlPlaneNodes: read.controlPlaneNodes }),
       ...networkPolicyOf(read.networkPolicy),
       ...clientCaOf(read.clientCa),

@@ -293,7 +293,7 @@ function generationOf(policy: string, { assembly }: World): number | "gone" | un
 /** What rules have set on a node, and what they would still change. */
 function nodeValues(node: string, { assembly }: World): SetValue[] {
   return assembly.modules.flatMap(({ name: module, standing }) =>
-    (standing?.(assembly) ?? [])
+    [...(standing?.(assembly) ?? [])]
       .filter(({ object }) => object.kind === "Node" && object.name === node)
       .flatMap(({ holds, changes }) => [
         ...holds.map(({ path, message, by = "-" }) => {

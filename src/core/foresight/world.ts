@@ -84,9 +84,9 @@ export class World implements Stage {
     for (let pass = 0; pass < MAX_PASSES; pass++) {
       const reasons = new Map<string, string>();
       const changes: Change[] = [];
-      for (const { object, changes: planned } of world.assembly.modules.flatMap(
-        ({ standing }) => standing?.(world.assembly) ?? [],
-      )) {
+      for (const { object, changes: planned } of world.assembly.modules.flatMap(({ standing }) => [
+        ...(standing?.(world.assembly) ?? []),
+      ])) {
         const node = world.get("nodes", "", object.name);
         if (object.kind !== "Node" || node === undefined || planned.length === 0) continue;
         for (const { path, by } of planned)

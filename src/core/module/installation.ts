@@ -37,6 +37,8 @@ export interface Installation {
   readonly certificates?: CertificateSettings;
   /** Whether usher writes its webhook configurations, and the objects of modules. @default true */
   readonly manageWebhooks?: boolean;
+  /** Whether a write of a policy is answered with warnings about what it changes. @default true */
+  readonly previewPolicies?: boolean;
   /** Whether usher's pods run on nodes of the control plane. @default false */
   readonly controlPlaneNodes?: boolean;
   /** Who may connect to usher's pods. @default the network decides */
@@ -57,6 +59,10 @@ export function certificateModeOf({ certificates }: Pick<Installation, "certific
 
 export function managesWebhooks({ manageWebhooks }: Pick<Installation, "manageWebhooks">): boolean {
   return manageWebhooks ?? true;
+}
+
+export function previewsPolicies({ previewPolicies }: Pick<Installation, "previewPolicies">): boolean {
+  return previewPolicies ?? true;
 }
 
 /** The dead-man rule: fail-closed hooks are opened once no replica was ready for some time. */

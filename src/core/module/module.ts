@@ -18,7 +18,7 @@ import type { Installation } from "./installation.ts";
 import type { Metric } from "./metric.ts";
 import type { Operator } from "./operator.ts";
 import type { Reconciler } from "./reconciler.ts";
-import { configuredValues, holds, type SettingCondition } from "./setting-condition.ts";
+import { configuredValues, holds, PREVIEWS_POLICIES, type SettingCondition } from "./setting-condition.ts";
 import type { Standing } from "./standing.ts";
 
 /** What a module must see of the cluster. Shells keep just that. */
@@ -122,6 +122,15 @@ export interface Access extends Grant {
   readonly resource: string;
 }
 
+/** Of modules whose policies have a say about new pods: see `blastRadius`. */
+export const PREVIEW_ACCESS = {
+  group: "",
+  resource: "pods",
+  verbs: ["list"],
+  why: "say what a policy changes when it is written",
+  when: [PREVIEWS_POLICIES],
+} as const satisfies Access;
+
 /** The same for each kind of a list of the configuration. */
 export interface AccessToEach extends Grant {
   readonly each: "workloads";
@@ -205,8 +214,11 @@ export interface Module<Policy = unknown> {
   readonly driftScan?: DriftScan;
   /** Its settings where a command asks what would happen: it then also judges for the component that judges in the cluster. @default its own */
   readonly foresightSettings?: (settings: JsonObject | undefined) => JsonObject;
-  /** What its policies come to for what exists, in the order of names; only objects and users with something to say. @default nothing */
-  readonly standing?: (assembly: Assembly) => readonly Standing[];
+  /**
+   * What its policies come to for what exists, in the order of names; only objects and users with something to say. One after the other, so
+   * that a caller can let other work come in between. @default nothing
+   */
+  readonly standing?: (assembly: Assembly) => Iterable<Standing>;
   /** What its needs and planned writes touch, so that usher may. */
   readonly access?: readonly (Access | AccessToEach)[];
   /** The schema of its settings, under its name in `spec.modules` of the configuration. Strict. @default no settings */

@@ -23,13 +23,14 @@ export type ConfiguredValues = JsonObject;
 
 export function configuredValues(installation: Installation, gates: Gates): ConfiguredValues {
   const { manageCrds, manageWebhooks, certificates, settings, watchdog } = installation;
-  const { controlPlaneNodes, networkPolicy } = installation;
+  const { controlPlaneNodes, networkPolicy, previewPolicies } = installation;
   return {
     ...(controlPlaneNodes === undefined ? {} : { controlPlaneNodes }),
     ...(networkPolicy === undefined ? {} : { networkPolicy: { enabled: networkPolicy.enabled } }),
     ...(watchdog === undefined ? {} : { watchdog: { enabled: watchdog.enabled } }),
     ...(manageCrds === undefined ? {} : { manageCrds }),
     ...(manageWebhooks === undefined ? {} : { manageWebhooks }),
+    ...(previewPolicies === undefined ? {} : { previewPolicies }),
     ...(certificates === undefined ? {} : { certificates: certificates.mode }),
     modules: { ...settings },
     featureGates: gates.state,
@@ -70,6 +71,11 @@ export function moduleSetting(
 
 export const MANAGES_CRDS: ValueCondition = { setting: ["manageCrds"], equals: true, default: true };
 export const MANAGES_WEBHOOKS: ValueCondition = { setting: ["manageWebhooks"], equals: true, default: true };
+export const PREVIEWS_POLICIES: ValueCondition = {
+  setting: ["previewPolicies"],
+  equals: true,
+  default: true,
+};
 /** The watchdog runs only if usher writes the webhook configurations: otherwise no annotation says which entries may be opened. */
 export const RUNS_WATCHDOG: readonly ValueCondition[] = [
   MANAGES_WEBHOOKS,

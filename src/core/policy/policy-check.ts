@@ -10,6 +10,9 @@ import { ignoredBecause, ignoredKinds, ignoredPoliciesReconciler } from "./ignor
 import { kindResource } from "./kind.ts";
 import { describeProblem } from "./problem.ts";
 
+/** The name of the module and of its hook. */
+export const POLICY_CHECK = "policies";
+
 /**
  * The module that judges policies themselves when they are written, made from what the other modules declare. It is open: a
  * policy that came in while usher was away is reported by its own status instead. Policies that usher ignores, because their module or
@@ -24,7 +27,7 @@ export function policyCheck(modules: readonly Module[], off: readonly Module[] =
   );
   const byResource = new Map(kinds.map((kind) => [kindResource(kind), kind]));
   return defineModule<never>({
-    name: "policies",
+    name: POLICY_CHECK,
     summary: "checks policies when they are written",
     kinds: ignored,
     reads: [],
@@ -39,8 +42,8 @@ export function policyCheck(modules: readonly Module[], off: readonly Module[] =
         ? []
         : [
             {
-              name: "policies",
-              module: "policies",
+              name: POLICY_CHECK,
+              module: POLICY_CHECK,
               phase: "validate",
               failure: "open",
               tooLarge: "deny",

@@ -1,4 +1,4 @@
-import type { AdmissionRequest } from "../evaluate/request.ts";
+import type { AdmissionRequest, UserInfo } from "../evaluate/request.ts";
 import { at, isObject, type JsonObject } from "../json.ts";
 import { admissionDefaults } from "../kubernetes/defaults/defaults.ts";
 import { type Judgement, judge, type Stage } from "./judge.ts";
@@ -14,6 +14,14 @@ const CONTROLLERS: Readonly<Record<string, string>> = {
   Job: "job-controller",
   CronJob: "job-controller",
 };
+
+/** The user that creates the pods of a controller of this kind; `undefined` for a controller that Kubernetes does not have. */
+export function podCreator(kind: string): UserInfo | undefined {
+  const controller = CONTROLLERS[kind];
+  return controller === undefined
+    ? undefined
+    : userInfoFor(`system:serviceaccount:kube-system:${controller}`, []);
+}
 
 /** Judges a request, and of a workload that is allowed a pod of its template too: a workload whose pods are refused never runs. */
 export async function judgeWithPods(
@@ -44,12 +52,12 @@ function podOf(
 ): AdmissionRequest | undefined {
   const { kind, subResource, namespace, name, uid } = request;
   const workload = assembly.installation.workloads.byKind(kind.group, kind.kind);
-  const controller = CONTROLLERS[kind.kind];
+  const userInfo = podCreator(kind.kind);
   if (
     workload === undefined ||
     workload.template.length === 0 ||
     subResource !== "" ||
-    controller === undefined
+    userInfo === undefined
   )
     return undefined;
   const template = at(object, ...workload.template);
@@ -68,7 +76,7 @@ function podOf(
     name: "",
     namespace,
     operation: "CREATE",
-    userInfo: userInfoFor(`system:serviceaccount:kube-system:${controller}`, []),
+    userInfo,
     object: admissionDefaults(pod, { priorityClasses: [], operation: "CREATE" }),
     oldObject: undefined,
     dryRun: true,

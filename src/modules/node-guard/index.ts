@@ -1,4 +1,4 @@
-import { defineModule, type Module, type Predecessor } from "../../core/module/module.ts";
+import { defineModule, type Module, PREVIEW_ACCESS, type Predecessor } from "../../core/module/module.ts";
 import { defineReconciler } from "../../core/module/reconciler.ts";
 import { WORKLOAD_READS } from "./check/violations.ts";
 import { CODES } from "./codes.ts";
@@ -87,6 +87,7 @@ export const nodeGuard: Module = defineModule<GuardPolicy>({
       why: "look up the pod of a binding or of an exec",
       when: [GATE_ON],
     },
+    { ...PREVIEW_ACCESS, when: [GATE_ON, ...PREVIEW_ACCESS.when] },
     {
       group: "authorization.k8s.io",
       resource: "subjectaccessreviews",

@@ -1,4 +1,4 @@
-import { defineModule, type Module } from "../../core/module/module.ts";
+import { defineModule, type Module, PREVIEW_ACCESS } from "../../core/module/module.ts";
 import { defineReconciler } from "../../core/module/reconciler.ts";
 import { PolicyIndex } from "../../core/policy/policy-index.ts";
 import { CODES } from "./codes.ts";
@@ -34,7 +34,7 @@ export const placement: Module = defineModule<PlacementPolicy>({
     NODES,
     WEBHOOKS,
   ],
-  access: [...REFERENCE_ACCESS, ...DRIFT_ACCESS],
+  access: [...REFERENCE_ACCESS, ...DRIFT_ACCESS, PREVIEW_ACCESS],
   settings,
   driftScan,
   hooks: allHooks,

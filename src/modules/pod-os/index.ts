@@ -1,5 +1,5 @@
 import { allow } from "../../core/evaluate/decision.ts";
-import { type Context, defineModule } from "../../core/module/module.ts";
+import { type Context, defineModule, PREVIEW_ACCESS } from "../../core/module/module.ts";
 import { defineReconciler } from "../../core/module/reconciler.ts";
 import { moduleSetting } from "../../core/module/setting-condition.ts";
 import { CODES } from "./codes.ts";
@@ -64,8 +64,9 @@ export const podOS = defineModule<Exception>({
       resource: "pods",
       verbs: ["list"],
       why: "preview the new policy of a namespace",
-      when: [REPLACES],
+      when: [REPLACES, ...PREVIEW_ACCESS.when],
     },
+    { ...PREVIEW_ACCESS, when: [REPLACES, ...PREVIEW_ACCESS.when] },
     {
       group: "",
       resource: "namespaces",

@@ -10,21 +10,16 @@ import { desiredOf } from "./desired.ts";
 import { differenceOf, EVERY_TAINT, type NodeChange, taintsOn } from "./difference.ts";
 
 /** What rules have set on each node, and what they would still change there. */
-export function standing(assembly: Assembly): Standing[] {
+export function* standing(assembly: Assembly): Iterable<Standing> {
   const index = ruleIndexOf(assembly);
-  if (index === undefined) return [];
-  return [...assembly.view.list("nodes")]
-    .filter((node) => !isBeingDeleted(node))
-    .map((node) => {
-      const { changes } = differenceOf(node, desiredOf(node, index), index.settings, { ledger: EVERY_TAINT });
-      return {
-        object: { kind: "Node", name: nameOf(node) },
-        changes: changes.map(changeOf),
-        holds: holdsOf(node),
-      };
-    })
-    .filter(({ changes, holds }) => changes.length + holds.length > 0)
-    .sort((a, b) => (a.object.name < b.object.name ? -1 : 1));
+  if (index === undefined) return;
+  const nodes = [...assembly.view.list("nodes")].filter((node) => !isBeingDeleted(node));
+  for (const node of nodes.sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))) {
+    const { changes } = differenceOf(node, desiredOf(node, index), index.settings, { ledger: EVERY_TAINT });
+    const holds = holdsOf(node);
+    if (changes.length + holds.length > 0)
+      yield { object: { kind: "Node", name: nameOf(node) }, changes: changes.map(changeOf), holds };
+  }
 }
 
 function changeOf(node: NodeChange): StandingChange {

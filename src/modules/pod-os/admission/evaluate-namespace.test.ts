@@ -17,15 +17,24 @@ interface Case {
   readonly fact?: Fact;
   readonly configuration?: JsonObject;
   readonly exceptions?: readonly JsonObject[];
+  readonly previewPolicies?: boolean;
 }
 
-async function judged({ labels, old, pods = [], fact, configuration, exceptions = [] }: Case) {
+async function judged({
+  labels,
+  old,
+  pods = [],
+  fact,
+  configuration,
+  exceptions = [],
+  ...installation
+}: Case) {
   const config = { apiVersion: "pod-security.admission.config.k8s.io/v1", kind: "PodSecurityConfiguration" };
   const podSecurity = {
     mode: "Replace",
     ...(configuration === undefined ? {} : { configuration: { ...config, ...configuration } }),
   };
-  const assembly = podSecurityWith({ settings: { podSecurity }, exceptions });
+  const assembly = podSecurityWith({ settings: { podSecurity }, exceptions, installation });
   const world = outside({ fact: () => fact ?? { found: [...pods], complete: true, total: pods.length } });
   const request = requestFor(labelled("shop", labels), {
     namespace: "shop",
@@ -101,6 +110,13 @@ describe("the preview", () => {
       "z: privileged",
     ]);
     expect(counts).toEqual([]);
+  });
+
+  test("no pod is listed where previews are off", async () => {
+    const pods = [pod({ name: "a", spec: HOST })];
+    const labels = { enforce: "baseline" };
+    const { allowed, warnings, lists } = await judged({ labels, old: {}, pods, previewPolicies: false });
+    expect([allowed, warnings, lists]).toEqual([true, [], []]);
   });
 
   test("one other pod is singular", async () => {

@@ -2,6 +2,7 @@ import { allow, deny, need, type Result } from "../../../core/evaluate/decision.
 import type { Finding } from "../../../core/evaluate/finding.ts";
 import { own } from "../../../core/json.ts";
 import { labelsOf } from "../../../core/kubernetes/object.ts";
+import { previewsPolicies } from "../../../core/module/installation.ts";
 import type { Context } from "../../../core/module/module.ts";
 import type { Exceptions } from "../exceptions/exceptions.ts";
 import { fieldErrorsMessage } from "../os/field-error-messages.ts";
@@ -41,7 +42,7 @@ export function evaluateNamespace(context: Context, exceptions: Exceptions): Res
   if (old !== undefined && !isStricter(policy.enforce, old.enforce)) return allow();
   const exempt = configuration?.exemptions?.namespaces?.includes(request.name) === true;
   if (exempt) return allow(warningsOf(exemptWarning(context, policy)));
-  if (old === undefined) return allow();
+  if (old === undefined || !previewsPolicies(installation)) return allow();
   const pods = podsNeed(request.name);
   const fact = facts.of(pods);
   if (fact === undefined) return need(pods);

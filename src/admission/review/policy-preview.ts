@@ -1,0 +1,130 @@
+import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
+import type { Host } from "../../core/evaluate/evaluate.ts";
+import type { Evaluation } from "../../core/evaluate/evaluate-hooks.ts";
+import type { ModuleFinding } from "../../core/evaluate/finding.ts";
+import { failureOf } from "../../core/evaluate/need.ts";
+import { resourceName } from "../../core/evaluate/request.ts";
+import {
+  blastRadius,
+  blastRadiusWarnings,
+  MOST_PODS,
+  type PodPage,
+} from "../../core/foresight/blast-radius.ts";
+import { equal, isObject } from "../../core/json.ts";
+import { factsOf, type Log } from "../../core/log.ts";
+import { previewsPolicies } from "../../core/module/installation.ts";
+import { POLICY_CHECK } from "../../core/policy/policy-check.ts";
+import type { Source } from "../../core/view/source.ts";
+
+/** As long as Pod Security looks at pods when the level of a namespace changes. */
+const MOST_MS = 1_000;
+
+/** Reviews wait for one slice at most. A page of this many pods is parsed in about as long. */
+const SLICE_MS = 2;
+const PAGE = 20;
+
+const BUSY = "not compared with what exists: another policy is being compared; usher diff compares it";
+
+/** Lower than the problems of the policy itself. */
+const RANK = 40;
+
+/**
+ * Says what the write of a policy changes for the pods, nodes and users that exist, as warnings. Works in slices between other reviews,
+ * one policy at a time, and never fails: the write passes in any case.
+ */
+export class PolicyPreview {
+  readonly #source: Source;
+  readonly #log: Log;
+  readonly #now: () => number;
+  #busy = false;
+
+  constructor(source: Source, log: Log, now: () => number) {
+    this.#source = source;
+    this.#log = log;
+    this.#now = now;
+  }
+
+  /** Whether a request that was evaluated changes a policy. */
+  wants({ request, denials, asked }: Evaluation): boolean {
+    return (
+      denials.length === 0 &&
+      asked.some(({ module }) => module === POLICY_CHECK) &&
+      isObject(request.object) &&
+      !equal(request.object["spec"], request.oldObject?.["spec"]) &&
+      previewsPolicies(this.#source.assembly.installation)
+    );
+  }
+
+  /** The evaluation with the warnings. */
+  async of(evaluation: Evaluation, host: Host): Promise<Evaluation> {
+    const warnings = await this.#warnings(evaluation, host);
+    const findings = warnings.map((message, i): ModuleFinding => {
+      const warn = RANK - i / warnings.length;
+      return { module: POLICY_CHECK, rule: "blast-radius", outcome: "skipped", message, warn };
+    });
+    return { ...evaluation, findings: [...evaluation.findings, ...findings] };
+  }
+
+  async #warnings({ request }: Evaluation, host: Host): Promise<readonly string[]> {
+    if (this.#busy) return [BUSY];
+    this.#busy = true;
+    try {
+      const { resource, namespace, name, object } = request;
+      const until = performance.now() + MOST_MS;
+      const remaining = () => (host.expired() ? 0 : until - performance.now());
+      const change = { resource: resourceName(resource), namespace, name, object };
+      const found = await blastRadius(this.#source.assembly, change, {
+        now: this.#now(),
+        pods: (within) => podPages(host, within, remaining),
+        pause: sliced(),
+        expired: () => remaining() <= 0,
+      });
+      return found === undefined ? [] : blastRadiusWarnings(found);
+    } catch (error) {
+      this.#log.error(factsOf(error), "internal error comparing a policy with what exists");
+      return [];
+    } finally {
+      this.#busy = false;
+    }
+  }
+}
+
+/** Ends early where the time is over: the total then exceeds what was read. */
+async function* podPages(
+  host: Host,
+  namespace: string | undefined,
+  remaining: () => number,
+): AsyncGenerator<PodPage> {
+  const where = namespace === undefined ? {} : { namespace };
+  let token: string | undefined;
+  for (let read = 0; read < MOST_PODS && remaining() > 0; ) {
+    const list = { resource: "pods", ...where, ...(token === undefined ? {} : { continue: token }) };
+    const timeoutMs = Math.ceil(remaining());
+    const asked = host.fetch([{ list, limit: PAGE, share: 1, timeoutMs }]);
+    // A source that does not keep to the timeout is not waited for.
+    const abort = new AbortController();
+    const [fact] = await Promise.race([asked, sleep(timeoutMs, [undefined], { signal: abort.signal })]);
+    abort.abort();
+    if (fact === undefined || !("found" in fact) || !Array.isArray(fact.found)) {
+      if (fact === undefined || remaining() <= 0) return;
+      throw new Error(failureOf(fact) ?? "not a list");
+    }
+    const pods = fact.found.filter(isObject);
+    const total = fact.total === undefined ? undefined : read + fact.total;
+    token = fact.next;
+    yield { pods, total, last: token === undefined && fact.complete };
+    if (token === undefined) return;
+    read += pods.length;
+  }
+}
+
+/** Lets other work come in between after each slice. */
+function sliced(): () => Promise<void> | undefined {
+  let until = performance.now() + SLICE_MS;
+  return () => {
+    if (performance.now() < until) return undefined;
+    return nextTurn().then(() => {
+      until = performance.now() + SLICE_MS;
+    });
+  };
+}
