@@ -4,7 +4,7 @@ import { errorMessage, responseMessage } from "./api-response.ts";
 import type { ApiResponse } from "./client.ts";
 import { DiscoveryError, NotServedError, type ResourceResolver } from "./discovery.ts";
 
-/** The fact of an answer that is not what was asked for, with its status code and reason. */
+/** The fact of a response other than the requested object, with its status code and reason. */
 export function failedFact(what: string, answer: ApiResponse): Fact {
   const reason = stringAt(answer.body, "reason");
   return {
@@ -14,7 +14,7 @@ export function failedFact(what: string, answer: ApiResponse): Fact {
   };
 }
 
-/** The fact of a request that got no answer. */
+/** The fact of a request without a response. */
 export function errorFact(what: string, error: unknown): Fact {
   if (error instanceof NotServedError) return { absent: "NotServed" };
   if (error instanceof DiscoveryError)
@@ -23,8 +23,8 @@ export function errorFact(what: string, error: unknown): Fact {
 }
 
 /**
- * The fact of a 404 that names no object. The API server sends it, as text, for a resource that it does not serve; but so may a proxy
- * on the way. Only discovery can say which: what it lists was not absent.
+ * The fact of a 404 that names no object. The API server sends it, as text, for a resource that it does not serve; a
+ * proxy on the way may send it too. Only discovery can tell them apart: a resource that it lists was not absent.
  */
 export async function unservedFact(
   what: string,

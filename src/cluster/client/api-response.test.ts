@@ -9,7 +9,7 @@ describe("Retry-After", () => {
     [{ "retry-after": "Wed, 21 Oct 2026 07:28:00 GMT" }, {}, undefined],
     [{ "retry-after": "0" }, {}, undefined],
     [{}, undefined, undefined],
-  ])("%j %j", (headers, body, expected) => {
+  ])("parses %j as %j", (headers, body, expected) => {
     expect(retryAfterMs({ headers: headers as Record<string, string>, body })).toBe(expected);
   });
 });

@@ -7,7 +7,7 @@ const LONGEST_QUOTE = 300;
 /** Caps Retry-After: the API server asks for seconds, and a wrong header must not stop a client for a day. */
 const LONGEST_RETRY_AFTER_MS = 60_000;
 
-/** What failed and what the API server answered, for logs and errors. */
+/** The failed request and the API server's response, for logs and errors. */
 export function responseMessage(what: string, response: ApiResponse): string {
   const message = stringAt(response.body, "message") ?? response.text.trim();
   const quote = message.length > LONGEST_QUOTE ? `${message.slice(0, LONGEST_QUOTE)}…` : message;
@@ -19,7 +19,7 @@ export function errorMessage(what: string, error: unknown): string {
   return error instanceof ConnectionError ? `${what}: no response: ${why}` : `${what}: ${why}`;
 }
 
-/** The API server refused a request, or answered with something else than was asked for. The message says what and why. */
+/** The API server refused a request, or its response is not the requested object. The message has the request and the reason. */
 export class StatusError extends Error {
   readonly response: ApiResponse;
 
@@ -34,8 +34,8 @@ export class StatusError extends Error {
 }
 
 /**
- * Whether the response says that just this object does not exist. A missing API, a missing subresource and a proxy answer 404 too, as
- * text or without a name: the object may well exist then.
+ * Whether the response means that exactly this object does not exist. A missing API, a missing subresource and a proxy
+ * answer 404 too, as text or without a name: the object may exist then.
  */
 export function isNotFound(response: ApiResponse, name: string): boolean {
   return (
@@ -52,18 +52,19 @@ export function hasList(body: Json | undefined, key: string): boolean {
   return Array.isArray(list) || list === null;
 }
 
-/** How long the API server asks to wait, by its header or its Status; `undefined` where it does not ask. */
+/** How long the API server asks to wait, by its header or its Status; `undefined` if it does not ask. */
 export function retryAfterMs(response: Pick<ApiResponse, "headers" | "body">): number | undefined {
   const details = at(response.body, "details", "retryAfterSeconds");
   const header = response.headers["retry-after"];
-  // The header may also be a date. The API server never sends one; for a proxy that does, the client's own back-off applies.
+  // The header may also be a date. The API server never sends one; for a proxy that does, the client's own back-off
+  // applies.
   const seconds = header !== undefined && /^\d+$/.test(header) ? Number(header) : details;
   return typeof seconds === "number" && seconds > 0
     ? Math.min(seconds * 1000, LONGEST_RETRY_AFTER_MS)
     : undefined;
 }
 
-/** An object without managedFields: half of its bytes, and read by no decision. */
+/** Drops managedFields: half of an object's bytes, and no decision reads them. */
 export function withoutManagedFields(object: JsonObject): JsonObject;
 export function withoutManagedFields(object: Json): Json;
 export function withoutManagedFields(object: Json): Json {

@@ -9,14 +9,14 @@ import type { ListMemory } from "./list-memory.ts";
 import { ListError, listPages } from "./list-pages.ts";
 import { requestWithRetry } from "./retry.ts";
 
-/** Parsing 100 pods holds up the loop for 14 ms, 5,000 at once for half a second. */
+/** Parsing 100 pods blocks the event loop for 14 ms, parsing 5,000 at once for half a second. */
 const PAGE = 100;
 
 type ListNeed = Extract<Need, { readonly list: unknown }>;
 
 /**
- * As much of a list as its limit, its time and the memory of lists allow. What was read before any of them ran out is incomplete; only
- * where nothing was read at all is it a failure.
+ * As much of a list as its limit, its time and the memory for lists allow. If any of them runs out, the objects read so
+ * far are an incomplete list; it is a failure only if nothing was read.
  */
 export async function boundedList(
   client: Client,
@@ -54,7 +54,7 @@ export async function boundedList(
       keep: managers === true ? undefined : withoutManagedFields,
       get: async (page, options) => {
         const answer = await requestWithRetry(client, "GET", page, options, own);
-        // Lists that are read at the same time were all sent while there was room. The body is not parsed yet.
+        // Concurrent lists were all sent while memory was free. The body is not parsed yet.
         if (endsForMemory()) throw new Error("other lists take the memory, try again");
         return answer;
       },
@@ -69,7 +69,8 @@ export async function boundedList(
         leftOut = true;
       }
       token = page.next;
-      // The API server says how many follow only of lists without selectors, and even then it is an estimate.
+      // The API server reports the number of remaining objects only for lists without selectors, and only as an
+      // estimate.
       remaining = token === undefined && found.length > need.limit ? 0 : page.remaining;
       if (found.length > need.limit || (token !== undefined && found.length === need.limit)) return partial();
       if (token !== undefined && own.remaining() <= 0) return partial();
@@ -80,7 +81,7 @@ export async function boundedList(
     if (!(error instanceof ListError)) return cut(errorFact(what, error));
     const { response } = error;
     if (response.status === 200) return cut(failedFact(`${what}: not a list`, response));
-    // Also where the token expired: the rest of that state of the list is gone.
+    // Also if the token expired: the rest of that state of the list is gone.
     return cut(
       await unservedFact(what, resources, resource, response, own.signal).catch((thrown: unknown) =>
         errorFact(what, thrown),
@@ -92,7 +93,7 @@ export async function boundedList(
   }
 }
 
-/** A deadline within another one: the list's share of it, and at most its timeout. */
+/** A deadline within another one: the list's share of it, and at most its own timeout. */
 function partOf(
   deadline: Deadline,
   { share, timeoutMs = Number.POSITIVE_INFINITY }: ListNeed,

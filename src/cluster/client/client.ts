@@ -1,11 +1,11 @@
 import type { Json } from "../../core/json.ts";
 
-/** A response of the API server, errors included: only a broken connection rejects. */
+/** A response of the API server, including errors: only a broken connection rejects. */
 export interface ApiResponse {
   readonly status: number;
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
-  /** `undefined` where the body is not JSON; `text` has it. Parsed at its first use. */
+  /** `undefined` if the body is not JSON; `text` has it. Parsed at first use. */
   readonly body: Json | undefined;
   readonly text: string;
 }
@@ -27,7 +27,7 @@ export interface RequestOptions {
   readonly accept?: string;
 }
 
-/** A stream of lines, each a JSON text, as watches and streaming lists send them. Ends when the server ends it. */
+/** A stream of lines, each a JSON text, as in watches and streaming lists. Ends when the server ends it. */
 export interface Stream {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -43,7 +43,7 @@ export interface Client {
   readonly request: (method: string, path: string, options?: RequestOptions) => Promise<ApiResponse>;
   /** A response with status 400 or above has its body as the only line. */
   readonly stream: (path: string, options?: { readonly signal?: AbortSignal }) => Promise<Stream>;
-  /** Closes idle connections, after another one was found dead. */
+  /** Closes idle connections, after another connection was found dead. */
   readonly closeIdleConnections?: () => void;
   readonly close: () => void;
 }

@@ -27,8 +27,8 @@ const APPS = {
   "/apis/apps/v1": { resources: [{ name: "deployments", namespaced: true }] },
 };
 
-describe("paths", () => {
-  test("of declared resources need no discovery", async () => {
+describe("the path", () => {
+  test("of a declared resource needs no discovery", async () => {
     const asked: string[] = [];
     const resources = createResources(server({}, asked), [greeter]);
     expect(await resources.pathOf("configmaps")).toBe("/api/v1/configmaps");
@@ -41,7 +41,7 @@ describe("paths", () => {
     expect(asked).toEqual([]);
   });
 
-  test("of other resources are discovered once, in the preferred version", async () => {
+  test("of another resource is discovered once, in the preferred version", async () => {
     const asked: string[] = [];
     const resources = createResources(server(APPS, asked), []);
     const path = "/apis/apps/v1/namespaces/shop/deployments/web";
@@ -50,7 +50,7 @@ describe("paths", () => {
     expect(asked).toEqual(["/apis/apps", "/apis/apps/v1"]);
   });
 
-  test("of unserved resources are errors with their name, until they are served", async () => {
+  test("of an unserved resource is an error with its name, until it is served", async () => {
     const answers: Record<string, Json> = {};
     const resources = createResources(server(answers), []);
     const refused = await resources.pathOf("deployments.apps", "shop").catch((error: unknown) => error);

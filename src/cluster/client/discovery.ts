@@ -25,8 +25,8 @@ export interface DeclaredResource {
 /** Maps the names that modules use, `pods` or `deployments.apps`, to paths of the API server. */
 export interface ResourceResolver {
   /**
-   * The path of a collection, an object or a subresource. Rejects if the resource is not served or a name is invalid in a path; an empty
-   * namespace is none.
+   * The path of a collection, an object or a subresource. Rejects if the resource is not served or a name is invalid in
+   * a path. An empty namespace counts as none.
    */
   readonly pathOf: (
     resource: string,
@@ -38,7 +38,7 @@ export interface ResourceResolver {
   readonly discover: (resource: string, signal?: AbortSignal) => Promise<ServedResource | undefined>;
 }
 
-/** The API server serves the resource in no version that usher can read. */
+/** The API server does not serve the resource in a version that usher can read. */
 export class NotServedError extends Error {
   readonly resource: string;
 
@@ -107,7 +107,7 @@ export function createResources(client: Client, modules: readonly Module[]): Res
       return served;
     });
     known.set(resource, found);
-    // A resource that is not served may be the next time.
+    // A resource that is not served now may be served later.
     found.catch(() => known.delete(resource));
     return found;
   };
@@ -139,7 +139,7 @@ function servedByDeclaration(declared: DeclaredResource | undefined): ServedReso
   return { group, version, resource, namespaced };
 }
 
-/** Asks for a path whose answer has such a list. `undefined`: there is no such group or version. */
+/** Requests a path whose response has this list. `undefined`: the group or version does not exist. */
 type Ask = (path: string, list: string) => Promise<ApiResponse | undefined>;
 
 async function discovered(
@@ -175,7 +175,7 @@ async function ask(
 ): Promise<ApiResponse | undefined> {
   const answer = await client.request("GET", path, signal === undefined ? {} : { signal });
   if (answer.status === 404) return undefined;
-  // A proxy may answer 200 as well: only a list can say that nothing is served.
+  // A proxy may answer 200 as well: only a list can show that nothing is served.
   if (answer.status !== 200 || !hasList(answer.body, list)) throw new DiscoveryError(path, answer);
   return answer;
 }

@@ -7,7 +7,7 @@ import { createClient } from "./https-client.ts";
 
 const http = useHttpFixture();
 
-/** Forwards connections, and resets each at its second request, as a server that closes idle connections. */
+/** Forwards connections, and resets each at its second request, like a server that closes idle connections. */
 async function agingProxy(): Promise<{ port: number; close: () => void }> {
   const proxy = createTcp((inner) => {
     const outer = connect(portOf(http.server), "127.0.0.1");
@@ -27,7 +27,7 @@ async function agingProxy(): Promise<{ port: number; close: () => void }> {
   return { port: (proxy.address() as AddressInfo).port, close: () => proxy.close() };
 }
 
-test("a read is repeated where a kept connection turns out to be dead, a write is not", async () => {
+test("repeats a read when a kept connection turns out to be dead, but not a write", async () => {
   http.handler = (_, response) => respondJson(response, 200, {});
   const proxy = await agingProxy();
   const through = createClient({ ...http.credentials(), server: `http://127.0.0.1:${proxy.port}` });
@@ -39,7 +39,7 @@ test("a read is repeated where a kept connection turns out to be dead, a write i
 });
 
 describe("one deadline for all attempts", () => {
-  /** Leaves a kept connection: one that breaks now may have been closed while idle. */
+  /** Leaves a kept connection: if it breaks now, it may have been closed while idle. */
   async function kept(): Promise<void> {
     http.handler = (_, response) => respondJson(response, 200, {});
     await http.client.request("GET", "/api");
@@ -56,7 +56,7 @@ describe("one deadline for all attempts", () => {
     expect(requests).toBe(1);
   });
 
-  test("an urgent read is sent once more, on a new connection, where kept ones are silent", async () => {
+  test("an urgent read is sent again on a new connection when kept ones are silent", async () => {
     await kept();
     const connections: unknown[] = [];
     http.handler = ({ socket }, response) => {
@@ -69,7 +69,7 @@ describe("one deadline for all attempts", () => {
 
   test.each([
     ["a write", "POST", 100],
-    ["a read that has time", "GET", 20_000],
+    ["a read without time pressure", "GET", 20_000],
   ])("%s is not sent again on a silent connection", async (_, method, timeoutMs) => {
     await kept();
     let requests = 0;

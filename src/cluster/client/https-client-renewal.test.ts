@@ -39,7 +39,7 @@ test("requests rejected together renew once, and are all sent again", async () =
   expect(http.renewals).toBe(1);
 });
 
-test("credentials that can't be loaded after a 401 are reported at once, and no connection stays occupied", async () => {
+test("credentials that can't be loaded after a 401 are reported immediately, and no connection stays occupied", async () => {
   const connections = new Set<Socket>();
   http.server.on("connection", (socket: Socket) => connections.add(socket));
   let requests = 0;

@@ -35,7 +35,7 @@ describe("a stream", () => {
     await expect(collect(broken.lines)).rejects.toThrow(ConnectionError);
   });
 
-  test("ends with its caller's signal", async () => {
+  test("ends on the caller's signal", async () => {
     http.handler = (_, response) => void response.write("1\n");
     const caller = new AbortController();
     const stream = await http.client.stream("/api", { signal: caller.signal });

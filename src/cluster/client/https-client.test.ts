@@ -47,7 +47,7 @@ describe("a request", () => {
     expect(retryAfterMs(response)).toBe(3_000);
   });
 
-  test("has no body where the response is not JSON", async () => {
+  test("has no body if the response is not JSON", async () => {
     http.handler = (_, response) =>
       void response.writeHead(404, { "content-type": "text/plain" }).end("404 page not found");
     expect(await http.client.request("GET", "/none")).toMatchObject({
@@ -67,7 +67,7 @@ describe("a request", () => {
     expect(sockets.size).toBe(1);
   });
 
-  test("ends at its timeout, on its caller's signal, and when the connection breaks", async () => {
+  test("ends at its timeout, on the caller's signal, and when the connection breaks", async () => {
     http.handler = () => undefined;
     await expect(http.client.request("GET", "/api", { timeoutMs: 20 })).rejects.toThrow(
       "no complete response within 20 ms",
@@ -83,7 +83,7 @@ describe("a request", () => {
     await expect(http.client.request("POST", "/api", { body: {} })).rejects.toThrow(ConnectionError);
   });
 
-  test("is an error when the response stops in the middle", async () => {
+  test("rejects if the response stops in the middle", async () => {
     http.handler = (_, response) => {
       response.writeHead(200, { "content-type": "application/json", "content-length": "100" });
       response.write("{");
@@ -109,7 +109,7 @@ test("a connection that can't be started is a ConnectionError", async () => {
   agent.destroy();
 });
 
-test("user and password in the server's address are in no error", async () => {
+test("no error contains the user and password in the server's address", async () => {
   const { server: address } = http.credentials();
   http.credentialsError = new Error("none");
   const bad = createClient({ ...http.credentials(), server: address.replace("//", "//me:s3cret@") });

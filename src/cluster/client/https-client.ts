@@ -36,15 +36,16 @@ const TIMEOUT_MS = 30_000;
 const READ_ATTEMPTS = 3;
 
 /**
- * A read of a caller that can't wait, such as a review, is sent again on a new connection after half of its time: the kept one may have
- * been cut without a word. With more time than this it is not, because a server that is only slow would have all the work twice.
+ * A read of a caller that can't wait, such as a review, is sent again on a new connection after half of its time: the
+ * kept connection may have been cut silently. Reads with more time than this are not repeated: a slow server would do
+ * the work twice.
  */
 const URGENT_MS = 10_000;
 
 export interface HttpsClientOptions {
-  /** For requests without a limit of their own. @default the largest object */
+  /** For requests without their own limit. @default the largest object */
   readonly responseLimitBytes?: number;
-  /** For requests without a timeout of their own. @default 30 s */
+  /** For requests without their own timeout. @default 30 s */
   readonly timeoutMs?: number;
   /** @default usher */
   readonly userAgent?: string;
@@ -142,7 +143,7 @@ class HttpsClient implements Client {
         sent.done();
         if (isCertificateError(error)) await this.#renew();
         else if (method === "GET" && sent.stale && attempt < READ_ATTEMPTS) {
-          // Others may be dead as well.
+          // Other connections may be dead as well.
           this.closeIdleConnections();
           return undefined;
         }
@@ -168,7 +169,7 @@ class HttpsClient implements Client {
       if (performance.now() >= options.deadline) throw timeoutError(options);
       return new PendingRequest(this.#request, this.#options(method, path, options, access), options);
     } catch (error) {
-      // Node may refuse to start, with an invalid client certificate for instance.
+      // Node may throw synchronously, for example for an invalid client certificate.
       throw asConnectionError(error, `${method} ${path}`);
     }
   }
@@ -184,7 +185,7 @@ class HttpsClient implements Client {
     }
   }
 
-  /** Whether there are newer credentials than those rejected. Of many requests rejected together, the first renews. */
+  /** Whether newer credentials exist than those that were rejected. Of many requests rejected together, the first renews. */
   async #outdated(rejected: ClusterAccess): Promise<boolean> {
     const { agent, headers } = await this.#access();
     return agent !== rejected.agent || !isDeepStrictEqual(headers, rejected.headers) || this.#renew();

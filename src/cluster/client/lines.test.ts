@@ -23,7 +23,7 @@ function cut(text: string, places: readonly number[]): Buffer[] {
   return borders.slice(1).map((end, i) => bytes.subarray(borders[i], end));
 }
 
-test("yields whole lines however chunks are split, inside a character too", async () => {
+test("yields whole lines for any split into chunks, also inside a character", async () => {
   const line = fc.string({ unit: "grapheme", minLength: 1 }).filter((text) => !text.includes("\n"));
   await fc.assert(
     fc.asyncProperty(fc.array(line), fc.array(fc.nat()), async (lines, places) => {
@@ -33,11 +33,11 @@ test("yields whole lines however chunks are split, inside a character too", asyn
   );
 });
 
-test("drops a line without its newline", async () => {
+test("drops a last line without a newline", async () => {
   expect(await collect(cut('{"a":1}\n{"b":', []))).toEqual(['{"a":1}']);
 });
 
-test("rejects a line over the limit before buffering it, however it arrives", async () => {
+test("rejects a line over the limit before buffering it, for any split into chunks", async () => {
   expect(await collect(cut("12345\n1234\n", []), 5)).toEqual(["12345", "1234"]);
   await expect(collect(cut("123456\n", []), 5)).rejects.toThrow(LineTooLongError);
   await expect(collect(cut("123456789", [2, 4, 6]), 5)).rejects.toThrow(LineTooLongError);

@@ -1,7 +1,7 @@
 /**
- * The text of one object. etcd stores 1.5 MiB, and JSON takes up to six bytes for one of them (`<` is `\u003c`); such text parses to less
- * than it has. Objects of many small values take 24 times their text, and have as much text as etcd stores: 36 MiB. A longer text is not
- * an object, and must not fill the memory.
+ * The text of one object. etcd stores 1.5 MiB, and JSON takes up to six bytes for one of them (`<` is `\u003c`); such
+ * text parses to less than its own size. Objects of many small values take 24 times their text, which is at most what
+ * etcd stores: 36 MiB. A longer text is not an object, and must not fill the memory.
  */
 export const OBJECT_BYTES = 16 * 1024 * 1024;
 
@@ -15,8 +15,8 @@ export class LineTooLongError extends Error {
 }
 
 /**
- * Splits bytes into lines. Only whole lines are decoded, so a character that is split between two chunks is never seen in halves.
- * Drops what follows the last newline: a broken connection left half a line.
+ * Splits bytes into lines. Only whole lines are decoded, so a character that is split between two chunks is never
+ * decoded in halves. Drops the text after the last newline: a broken connection left half a line.
  */
 export async function* linesOf(
   chunks: AsyncIterable<Uint8Array>,

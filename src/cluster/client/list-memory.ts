@@ -3,12 +3,12 @@ import type { Log } from "../../core/log.ts";
 import type { ListCut } from "../../core/view/source.ts";
 
 /**
- * The memory that all lists hold together while they are read: a sixth of a heap of 256 MiB, as a page that is being parsed may take. An ordinary pod
- * is estimated at 13 KB, so 3,000 fit, as many as Pod Security checks.
+ * The memory of all lists together while they are read: a sixth of a heap of 256 MiB, as much as parsing one page may
+ * take. An ordinary pod is estimated at 13 KB, so 3,000 fit, the number that Pod Security checks.
  */
 const LISTS_BYTES = 40 * 1024 * 1024;
 
-/** The memory of all lists of a process, and what did not fit into it. */
+/** The memory of all lists of a process, and counts of objects that did not fit. */
 export class ListMemory {
   readonly #log: Log;
   readonly #cuts = new Map<string, ListCut>();
@@ -22,7 +22,7 @@ export class ListMemory {
     return this.#held >= LISTS_BYTES;
   }
 
-  /** Of one list, until it is released. */
+  /** The share of one list, until it is released. */
   hold(): { readonly add: (item: JsonObject) => void; readonly release: () => void } {
     let own = 0;
     const keys = new Set<string>();
@@ -39,7 +39,7 @@ export class ListMemory {
     };
   }
 
-  /** A list ended early. Its reader says so, or goes on from there. */
+  /** A list ended early. Its reader reports it, or continues from there. */
   endedEarly(resource: string): void {
     this.#count(resource, "list");
   }

@@ -17,14 +17,14 @@ function page(names: readonly string[], next = ""): ApiResponse {
   });
 }
 
-/** Answers by the URL's path and query; what is not listed is a 404 as text. */
+/** Answers by the URL's path and query; any other request gets a 404 as text. */
 function serverWith(answers: Readonly<Record<string, ApiResponse>>): TestApiServer {
   const server = new TestApiServer();
   server.fault = (_, path) => answers[path] ?? NO_SUCH_API;
   return server;
 }
 
-test("items have the apiVersion and kind of their list, unless they say it themselves", () => {
+test("items have the apiVersion and kind of their list, unless they have their own", () => {
   const found = pageIn({ apiVersion: "v1", kind: "PodList", items: [{}, { kind: "Own" }] });
   expect(found?.items).toEqual([
     { apiVersion: "v1", kind: "Pod" },
@@ -36,7 +36,7 @@ test("null items are an empty list", () => {
   expect(pageIn({ items: null })).toMatchObject({ items: [], next: undefined, remaining: undefined });
 });
 
-test("a page knows how many are left where the API server says so", () => {
+test("a page has the number of remaining objects if the API server reports it", () => {
   const metadata = { continue: "t", remainingItemCount: 12 };
   expect(pageIn({ metadata, items: [] })).toMatchObject({ next: "t", remaining: 12 });
 });
@@ -48,7 +48,7 @@ test.each([[undefined], [null], ["items"], [[]], [{}], [{ items: {} }], [{ items
   },
 );
 
-test("pages are followed by their continue tokens, with the selectors on each", async () => {
+test("continue tokens are followed, with the selectors on each page", async () => {
   const server = serverWith({
     [`${PATH}?labelSelector=a%3Db&limit=2`]: page(["a", "b"], "t 1"),
     [`${PATH}?labelSelector=a%3Db&limit=2&continue=t+1`]: page(["c"]),
@@ -90,7 +90,7 @@ test("a list whose continue token expires twice fails", async () => {
   await expect(listAll(server.client, PATH)).rejects.toThrow(/410/);
 });
 
-/** A server of objects with so many characters each. */
+/** A server whose objects have this many characters each. */
 function serverOf(sizes: readonly number[]): TestApiServer {
   const server = new TestApiServer();
   for (const [i, size] of sizes.entries())
@@ -106,7 +106,7 @@ const MB = 1_000_000;
 
 test.each<[string, readonly number[], readonly number[]]>([
   ["grow while they are small", Array(1_300).fill(10), [25, 50, 100, 200, 400, 500, 500]],
-  ["stay where the next size would not fit", Array(100).fill(60_000), [25, 25, 25, 25]],
+  ["stay if the next size would not fit", Array(100).fill(60_000), [25, 25, 25, 25]],
   ["shrink to one object", Array(6).fill(1.5 * MB), [25, 6, 1, 1, 1, 1, 1, 1]],
   [
     "grow again after large objects",
@@ -120,7 +120,7 @@ test.each<[string, readonly number[], readonly number[]]>([
   expect(limitsOf(server)).toEqual(limits);
 });
 
-test("an object larger than any that is stored is left out by its name, and the list goes on", async () => {
+test("an object larger than any stored one is left out by its name, and the list continues", async () => {
   const server = serverOf([10, 17 * MB, 10]);
   const pages: unknown[] = [];
   for await (const { items, skipped } of listPages(server.client, PATH)) pages.push(skipped ?? items.length);
@@ -133,7 +133,7 @@ test("an object that becomes the first while another is too large is read, and t
   server.fault = (_method, _path, { accept }) => {
     const large = server.objects.get(`${PATH}/c0`);
     if (accept !== undefined && large !== undefined) {
-      // The server lists objects in the order in which they came.
+      // The server lists objects in order of creation.
       server.objects.delete(`${PATH}/c0`);
       server.put(`${PATH}/c0`, large);
     }
@@ -148,7 +148,7 @@ test("an object that becomes the first while another is too large is read, and t
   ]);
 });
 
-test("a list of a server that knows no limit fails where it is too large, and no object is left out", async () => {
+test("a list of a server that ignores limits fails if it is too large, and no object is left out", async () => {
   const server = new TestApiServer();
   const item = (i: number) => ({ metadata: { name: `c${i}` } });
   server.fault = (_method, _path, { accept }) =>
@@ -156,13 +156,13 @@ test("a list of a server that knows no limit fails where it is too large, and no
   await expect(listAll(server.client, PATH)).rejects.toThrow("too large");
 });
 
-test("an object whose metadata alone are too large fails the list", async () => {
+test("an object whose metadata alone is too large fails the list", async () => {
   const server = new TestApiServer();
   server.put(`${PATH}/c`, { metadata: { annotations: { text: "x".repeat(17 * MB) } } });
   await expect(listAll(server.client, PATH)).rejects.toThrow(/too large/);
 });
 
-test("410 on the first page is an error: there is nothing older to fall back from", async () => {
+test("410 on the first page is an error: no older state exists to fall back from", async () => {
   const server = serverWith({ [`${PATH}?limit=25`]: refuse(410, "Expired") });
   await expect(listAll(server.client, PATH)).rejects.toThrow(/410/);
 });
@@ -181,8 +181,8 @@ test.each<[string, Readonly<Record<string, ApiResponse>>, boolean]>([
   ["the version is answered with something else", { "/apis/batch/v1": answerOf(200, {}) }, false],
   ["the groups are answered with something else", { "/apis": answerOf(200, {}) }, false],
   ["discovery is refused", { "/apis/batch/v1": refuse(403, "Forbidden") }, false],
-  ["nothing is served at all", {}, false],
-])("404 where %s", async (_, answers, empty) => {
+  ["nothing is served", {}, false],
+])("404 if %s", async (_, answers, empty) => {
   const list = listIfServed(serverWith(answers).client, CRON_JOBS, "shop");
   if (empty) expect(await list).toEqual([]);
   else await expect(list).rejects.toThrow();

@@ -8,30 +8,30 @@ import { TooLargeError } from "./response-body.ts";
 /** The API server's own default for kubectl. */
 const PAGE_SIZE = 500;
 
-/** Objects of the first page: 25 pods of a busy cluster have 250 KB of JSON. Later pages follow from the sizes that were seen. */
+/** Objects of the first page: 25 pods of a busy cluster have 250 KB of JSON. Later page sizes follow from the observed sizes. */
 const FIRST_PAGE_SIZE = 25;
 
 /**
- * The text of a page. Parsed, JSON takes up to 22 times its text (`{},{},`), so a page takes 44 MiB at most of a heap of 256 MiB. Ordinary
- * objects take less than twice their text: a page of 200 pods takes four.
+ * The text of a page. Parsed, JSON takes up to 22 times its text (`{},{},`), so a page takes at most 44 MiB of a heap
+ * of 256 MiB. Ordinary objects take less than twice their text: a page of 200 pods takes four.
  */
 export const PAGE_BYTES = 2 * 1024 * 1024;
 
-/** A page that did not fit may have been far too large: from 25 objects two more requests come to one. */
+/** A page that did not fit may have been far too large: from 25 objects, two more requests reduce it to one. */
 const SHRINK = 4;
 const GROW = 2;
 
 /** One page of a LIST. */
 export interface ListPage {
-  /** Each with apiVersion and kind: the items of built-in kinds do not have them, only the list does. */
+  /** Each with apiVersion and kind: items of built-in kinds lack them, only the list has them. */
   readonly items: readonly JsonObject[];
   /** Empty for lists that are not stored, such as metrics. */
   readonly resourceVersion: string;
   /** The continue token of the next page; `undefined` on the last one. */
   readonly next: string | undefined;
-  /** How many more objects there are after this page, where the API server knows. */
+  /** The number of objects after this page, if the API server knows it. */
   readonly remaining: number | undefined;
-  /** An object that was left out, because it is larger than an object can be. */
+  /** An object that was left out because it is larger than an object can be. */
   readonly skipped?: { readonly namespace: string; readonly name: string };
 }
 
@@ -40,7 +40,7 @@ export interface ListOptions {
   readonly fieldSelector?: string | undefined;
   /** Where an earlier list stopped. */
   readonly continue?: string | undefined;
-  /** How many objects the next page may have. @default 500 */
+  /** The maximum number of objects of the next page. @default 500 */
   readonly limit?: (() => number) | undefined;
   /** How a page is requested. @default once, without a deadline */
   readonly get?: GetPage | undefined;
@@ -56,7 +56,7 @@ export type GetPage = (
   options: Pick<RequestOptions, "limitBytes" | "accept">,
 ) => Promise<ApiResponse>;
 
-/** How many objects pages are asked for: few at first, more while pages are small, fewer after a page that did not fit. */
+/** The page size: small at first, larger while pages are small, smaller after a page that did not fit. */
 export class PageSize {
   readonly #most: number;
   #size: number;
@@ -80,7 +80,7 @@ export class PageSize {
   }
 }
 
-/** A LIST that failed. Nothing is known of the objects that were not read. */
+/** A LIST that failed. The objects that were not read are unknown. */
 export class ListError extends StatusError {
   /** Whether the first page failed: only then can a 404 mean that the resource is not served. */
   readonly firstPage: boolean;
@@ -92,8 +92,9 @@ export class ListError extends StatusError {
 }
 
 /**
- * The page in a response body; `undefined` where the body is not a list. A proxy or a broken API service can answer with 200 as well, and
- * absence from a list means absence from the cluster, so nothing else may pass for an empty list. Go encodes nil slices as null.
+ * The page in a response body; `undefined` if the body is not a list. A proxy or a broken API service can answer with
+ * 200 as well, and absence from a list means absence from the cluster, so no other body may pass for an empty list. Go
+ * encodes nil slices as null.
  */
 export function pageIn(body: Json | undefined, keep: Keep = (item) => item): ListPage | undefined {
   if (!hasList(body, "items")) return undefined;
@@ -115,8 +116,8 @@ export function pageIn(body: Json | undefined, keep: Keep = (item) => item): Lis
 }
 
 /**
- * Reads the next page of a list: the only place that does. A page that does not fit into memory is asked for again with fewer objects, down
- * to one. Throws a ListError for anything else than a page of a list, 404 and 410 included.
+ * Reads the next page of a list; no other function does. A page that does not fit into memory is requested again with
+ * fewer objects, down to one. Throws a ListError for anything else than a page of a list, including 404 and 410.
  */
 export async function readPage(
   get: GetPage,
@@ -134,7 +135,7 @@ export async function readPage(
     const parts = { ...selection, ...at, limit: String(limit), continue: token };
     const answer = await get(`${path}?${queryOf(parts)}`, options);
     const page = answer.status === 200 ? pageIn(answer.body, keep) : undefined;
-    // A token that repeats would be followed forever.
+    // A repeated token would be followed forever.
     if (page === undefined || (page.next !== undefined && page.next === token))
       throw new ListError(`listing ${path}`, answer, token === undefined);
     return { page, bytes: answer.text.length };
@@ -153,7 +154,7 @@ export async function readPage(
       }
       const { items, ...page } = (await ask(1, { accept: METADATA_ONLY })).page;
       const [left, ...others] = items;
-      // A server that knows no limit sends all of them: then none can be left out.
+      // A server that ignores the limit sends all objects: then none can be left out.
       if (left === undefined || others.length > 0) throw error;
       // A token names a state of the cluster. Without one, another object may have become the first, which may fit.
       const { resourceVersion } = page;
@@ -194,8 +195,9 @@ export async function* listPages(
 }
 
 /**
- * All objects of a collection, for lists that usher's own objects bound. A continue token expires with etcd's compaction, after 5 to 10
- * minutes: then the list is read again, once, since pages of two states would miss objects. Throws where an object would be left out.
+ * All objects of a collection, for lists that are bounded by usher's own objects. A continue token expires with etcd's
+ * compaction, after 5 to 10 minutes: then the list is read again, once, because pages of two states would miss objects.
+ * Throws if an object would be left out.
  */
 export async function listAll(
   client: Pick<Client, "request">,
@@ -252,8 +254,8 @@ async function isListedByDiscovery(
 }
 
 /**
- * The resources of a group version. None where it is not served: a 404 that the list of groups, asked afterwards, confirms. Throws where
- * the API server can't say.
+ * The resources of a group version. Empty if it is not served: a 404, confirmed by the list of groups requested
+ * afterwards. Throws if the API server gives no clear answer.
  */
 export async function discoveredResources(
   client: Pick<Client, "request">,
@@ -269,7 +271,7 @@ export async function discoveredResources(
   throw new StatusError(`discovering the resources of ${groupVersion}`, answer);
 }
 
-/** Every group version beside the core group's, in the order of the API server. */
+/** Every group version except the core group's, in the order of the API server. */
 export async function discoveredGroupVersions(client: Pick<Client, "request">): Promise<string[]> {
   const answer = await client.request("GET", "/apis");
   if (answer.status !== 200 || !hasList(answer.body, "groups"))

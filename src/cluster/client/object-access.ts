@@ -18,7 +18,7 @@ export function describeTarget({ resource, namespace, name }: ObjectTarget): str
   return `${resource} ${namespace === undefined ? "" : `${namespace}/`}${name}`;
 }
 
-/** Reads one object from etcd: a GET without resourceVersion bypasses the watch cache, one with `0` is answered by it. */
+/** Reads one object from etcd: a GET without resourceVersion bypasses the watch cache; one with `0` is answered by it. */
 export async function readObject(
   client: Client,
   resources: ResourceResolver,
@@ -83,7 +83,7 @@ export async function swapObject(
   }
 }
 
-/** The object with its name, namespace and precondition, whatever metadata its maker copied along. */
+/** The object with its name, namespace and precondition, regardless of metadata that its author copied. */
 function withIdentity(
   object: JsonObject,
   { namespace, name }: ObjectTarget,

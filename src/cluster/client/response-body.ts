@@ -6,7 +6,10 @@ import { linesOf } from "./lines.ts";
 /** The response does not fit into the client's limit. */
 export class TooLargeError extends ConnectionError {}
 
-/** Reads a response to its end. Throws a TooLargeError beyond the limit. Its body is parsed once it is asked for: a caller may have no room. */
+/**
+ * Reads a response to its end. Throws a TooLargeError beyond the limit. The body is parsed on first access: a caller
+ * may have no memory for it.
+ */
 export async function readResponse(
   response: IncomingMessage,
   limitBytes: number,
@@ -35,7 +38,7 @@ export async function readResponse(
   };
 }
 
-/** The lines of a stream. A stream that the client closed just ends; one that broke is a ConnectionError. */
+/** The lines of a stream. A stream that the client closed just ends; a broken one is a ConnectionError. */
 export async function* readLines(
   response: IncomingMessage,
   isClosed: () => boolean,

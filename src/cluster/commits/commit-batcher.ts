@@ -27,7 +27,7 @@ interface BatcherAccess {
 const GAP_FACTOR = 2;
 const LONGEST_GAP_MS = 50;
 
-/** For one shared read of the object. Each waiting request has a deadline of its own as well. */
+/** For one shared read of the object. Each waiting request also has its own deadline. */
 const READ_TIMEOUT_MS = 10_000;
 
 /** The last known stored state. */
@@ -42,14 +42,15 @@ interface Stored {
 }
 
 /**
- * Batches the writes of concurrent requests to one object. Requests take turns at reading its newest state, written or not, and their
- * changes are written together: one write for all that arrived during the previous write. A write of another replica in between is a
- * conflict, after which all requests of the batch read and evaluate again.
+ * Batches the writes of concurrent requests to one object. Requests take turns at reading its newest state, written or
+ * not, and their changes are written together: one write for all that arrived during the previous write. A write of
+ * another replica in between is a conflict, after which all requests of the batch read and evaluate again.
  *
- * Turns only avoid conflicts. Counts are correct because each object was made from the one before it, the first from what is stored.
+ * Turns only avoid conflicts. Counts are correct because each state is derived from the one before it, and the first
+ * from the stored object.
  *
- * Not guaranteed: a request whose caller leaves while its batch is in flight is counted, although nothing is created; the module's
- * reconciler corrects it, as for an object that was allowed and never created.
+ * Not guaranteed: a request whose caller disconnects while its batch is in flight is counted, although nothing is
+ * created; the module's reconciler corrects it, as for an object that was allowed and never created.
  */
 export class CommitBatcher {
   readonly #access: BatcherAccess;
@@ -73,7 +74,7 @@ export class CommitBatcher {
     return this.#pending.length + this.#waiters.length === 0 && (this.#turn ?? this.#reading) === undefined;
   }
 
-  /** All that is not written yet, the newest last. */
+  /** Unwritten commits, the newest last. */
   get #pending(): readonly PendingCommit[] {
     return [...this.#inFlight, ...this.#batch];
   }
@@ -113,7 +114,7 @@ export class CommitBatcher {
     this.#next();
   }
 
-  /** Waits until the changes that are being written now have been, or have failed. */
+  /** Waits until the changes in flight have been written or have failed. */
   waitForWrites(): Promise<unknown> {
     return Promise.all(this.#pending.map(({ result }) => result));
   }
@@ -134,7 +135,7 @@ export class CommitBatcher {
     this.#batch.push(commit);
     const off = onAbort(signal, () => {
       commit.resolve(DEADLINE_EXCEEDED);
-      // No request waits for this write: it must not delay the others.
+      // No request waits for this write, so it must not delay the others.
       if (this.#inFlight.length > 0 && this.#inFlight.every((one) => one.signal.aborted))
         this.#writing?.abort();
     });
@@ -214,7 +215,7 @@ export class CommitBatcher {
     this.#inFlight = [];
     this.#writing = undefined;
     if (typeof result === "object" && "retryDelayMs" in result) {
-      // Nothing was done. Commits that joined meanwhile are written with the retry.
+      // Nothing was done. Commits that joined in the meantime are written with the retry.
       this.#batch = [...commits, ...this.#batch];
       this.#schedule(result.retryDelayMs);
     } else if (typeof result === "object" && "written" in result) {
@@ -230,7 +231,7 @@ export class CommitBatcher {
     }
   }
 
-  /** Drops commits of aborted requests. Those behind are based on them, so they conflict without a write. */
+  /** Drops commits of aborted requests. Later commits are based on them, so they conflict without a write. */
   #dropAborted(): void {
     const aborted = this.#batch.findIndex(({ signal }) => signal.aborted);
     if (aborted >= 0) resolveAll(this.#batch.splice(aborted), "conflict");

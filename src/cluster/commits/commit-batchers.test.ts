@@ -40,7 +40,7 @@ function namesIn(server: TestApiServer): string[] {
   return Object.keys((at(server.objects.get(PATH), "data") as JsonObject | undefined) ?? {});
 }
 
-/** One request as core runs it: fetches, judges, commits, and again after a conflict. */
+/** One request as core runs it: fetches, evaluates, commits, and repeats after a conflict. */
 async function reserve(
   { fetch, commit }: Process,
   name: string,
@@ -110,7 +110,7 @@ test.each([3, 12, 150])("three replicas with limit %i admit exactly that many of
   expect(server.count("PUT 409") + server.count("POST 409")).toBeLessThan(30);
 });
 
-test("any number of replicas, requests, aborts, lost and broken writes: never exceeds the limit, and counts every allowed request", async () => {
+test("never exceeds the limit and counts every allowed request, for any replicas, requests, aborts, lost and broken writes", async () => {
   const fate = fc.constantFrom("fine", "fine", "fine", "broken before", "broken after", "slow");
   const plan = fc.record({
     limit: fc.integer({ min: 1, max: 12 }),
@@ -193,7 +193,7 @@ test("a write that no request waits for is aborted, and does not delay the next"
   expect(await reserve(process, "next", 9)).toBe("done");
 });
 
-test("a write answered 429 is repeated after Retry-After, with commits that joined meanwhile", async () => {
+test("a write answered 429 is repeated after Retry-After, with commits that joined in the meantime", async () => {
   const server = new TestApiServer();
   server.put(PATH, {});
   const process = processOn(server);
@@ -231,7 +231,7 @@ test("an outdated version conflicts without a request", async () => {
   expect(server.answered).toEqual(["GET 200", "GET 200", "PUT 200"]);
 });
 
-/** A replica whose first write is under way, until another replica's overtakes it. */
+/** A replica whose first write is in flight until another replica's write overtakes it. */
 async function writing(name: string) {
   const server = new TestApiServer();
   server.put(PATH, {});
@@ -260,7 +260,7 @@ test("a commit based on a state that was never written conflicts, and its versio
   expect(server.answered).toEqual(["GET 200", "PUT 409"]);
 });
 
-test("what is written is known once the writes that are under way have ended, and past them", async () => {
+test("the stored state is known once the writes in flight have ended", async () => {
   const { process, written, overtake } = await writing("first");
   const second = testDeadline();
   expect(await process.fetch(second)).toMatchObject({ unwritten: true, found: { data: { first: "" } } });
@@ -268,7 +268,7 @@ test("what is written is known once the writes that are under way have ended, an
   const stored = process.fetch(second, { ...NEED, written: true }).then((fact) => {
     known = fact;
   });
-  // Its turn is over: others go on.
+  // Its turn is over: other requests continue.
   const third = testDeadline();
   expect(await process.fetch(third)).toMatchObject({ unwritten: true });
   expect(known).toBeUndefined();
@@ -306,7 +306,7 @@ test("an idle batcher reads again, and sees the writes of other replicas", async
   expect("found" in fact && Object.keys(at(fact.found, "data") as JsonObject)).toEqual(["mine", "theirs"]);
 });
 
-test("an object that was deleted meanwhile is created again", async () => {
+test("an object that was deleted in the meantime is created again", async () => {
   const server = new TestApiServer();
   server.put(PATH, {});
   const process = processOn(server);

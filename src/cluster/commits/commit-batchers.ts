@@ -49,7 +49,7 @@ export class CommitBatchers {
     return this.#open.has(batcherKey(target));
   }
 
-  /** `undefined` where no request is changing the object. */
+  /** `undefined` if no request is changing the object. */
   fetch(target: ObjectTarget, deadline: Deadline): Promise<Fact> | undefined {
     const batcher = this.#open.get(batcherKey(target));
     if (batcher === undefined) return undefined;
@@ -58,7 +58,7 @@ export class CommitBatchers {
     return batcher.fetch(deadline);
   }
 
-  /** Waits until the changes that are being written now have been, or have failed: each has a deadline of its own. */
+  /** Waits until the changes in flight have been written or have failed; each has its own deadline. */
   async waitForWrites(target: ObjectTarget): Promise<void> {
     await this.#open.get(batcherKey(target))?.waitForWrites();
   }

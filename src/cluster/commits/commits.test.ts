@@ -18,7 +18,7 @@ const COMMIT: Commit = {
 test.each([
   [false, "done"],
   [true, { failed: "ledgers usher/ann: usher does not operate this cluster and writes nothing to it" }],
-])("a source that is read-only (%s) commits for nobody", async (readOnly, result) => {
+])("a read-only source (%s) commits for no request", async (readOnly, result) => {
   const { client, resources, bodies } = new TestApiServer();
   const assembly = new Assembly([], DEFAULT_INSTALLATION, new Gates([]));
   const source = openCluster({ client, resources, assembly, log: SILENT, readOnly });

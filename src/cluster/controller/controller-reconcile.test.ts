@@ -33,13 +33,13 @@ test("needs are fetched and the key is reconciled again; three times at most", a
   await controller.stop();
 });
 
-test("a key that needs facts for ever, or throws, delays no other key, and is retried", async () => {
+test("a key that always needs more facts, or throws, delays no other key, and is retried", async () => {
   const tried: string[] = [];
   const { controller, written, logged, changed } = controllerWith({
     reconcile: ({ name }, _state, { facts }) => {
       tried.push(name);
       if (name === "breaks") throw new Error("inner workings");
-      // Never the same, so that no fact ever answers it.
+      // A different need each time, so that no fact ever answers it.
       if (name === "asks") {
         const next: Need = { get: { resource: "seats", name: String(tried.length) } };
         facts.of(next);
@@ -58,7 +58,7 @@ test("a key that needs facts for ever, or throws, delays no other key, and is re
   await controller.stop();
 });
 
-test("a reconcile gets the time of a clock that is never set", async () => {
+test("a reconcile gets the time of a monotonic clock", async () => {
   const times: unknown[] = [];
   const { controller, changed } = controllerWith(
     {
@@ -76,30 +76,33 @@ test("a reconcile gets the time of a clock that is never set", async () => {
   await controller.stop();
 });
 
-test.each(["low", "normal"] as const)("initial keys of %s priority", async (initialPriority) => {
-  const order: string[] = [];
-  const { controller, changed } = controllerWith(
-    {
-      initialPriority,
-      initialKeys: () => [seat("old-1"), seat("old-2")],
-      reconcile: ({ name }) => {
-        order.push(name);
-        return { writes: [] };
+test.each(["low", "normal"] as const)(
+  "a change is reconciled in the order of the initial keys' priority: %s",
+  async (initialPriority) => {
+    const order: string[] = [];
+    const { controller, changed } = controllerWith(
+      {
+        initialPriority,
+        initialKeys: () => [seat("old-1"), seat("old-2")],
+        reconcile: ({ name }) => {
+          order.push(name);
+          return { writes: [] };
+        },
       },
-    },
-    { queue: { parallel: 1, burst: 1, perSecond: 100 } },
-  );
-  controller.start();
-  changed("changed");
-  await until(() => order.length === 3);
-  // The first starts before the change comes.
-  expect(order).toEqual(
-    initialPriority === "normal" ? ["old-1", "old-2", "changed"] : ["old-1", "changed", "old-2"],
-  );
-  await controller.stop();
-});
+      { queue: { parallel: 1, burst: 1, perSecond: 100 } },
+    );
+    controller.start();
+    changed("changed");
+    await until(() => order.length === 3);
+    // The first starts before the change arrives.
+    expect(order).toEqual(
+      initialPriority === "normal" ? ["old-1", "old-2", "changed"] : ["old-1", "changed", "old-2"],
+    );
+    await controller.stop();
+  },
+);
 
-test("a dry run prints what would be done and does nothing", async () => {
+test("a dry run prints the planned writes and writes nothing", async () => {
   const printed: string[] = [];
   const { controller, written, changed } = controllerWith({}, { dryRun: (text) => void printed.push(text) });
   controller.start();
@@ -110,7 +113,7 @@ test("a dry run prints what would be done and does nothing", async () => {
   await controller.stop();
 });
 
-test("a result as a dry run prints it", () => {
+test("a dry run prints a result in a fixed format", () => {
   const of = { resource: "nodes", name: "n1" };
   const text = describeResult("seating", seat("n1"), {
     writes: [

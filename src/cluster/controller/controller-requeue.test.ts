@@ -28,7 +28,7 @@ test("nothing is reconciled before start; then everything that exists, and every
   expect(written).toHaveLength(3);
 });
 
-test("a reconciler with initial keys is not asked about every object at start", async () => {
+test("a reconciler with initial keys is not called for every object at start", async () => {
   const asked: string[] = [];
   const {
     controller,
@@ -59,7 +59,7 @@ test("a change does not wait for the initial keys", async () => {
   expect(namesOf(written).slice(0, 2)).toEqual(["a", "new"]);
 });
 
-test("reconcilers see an object as it was before its change", async () => {
+test("reconcilers see an object's state before its change", async () => {
   const seen: (JsonObject | undefined)[] = [];
   const { controller, view } = controllerWith({
     keys: ({ before }) => {
@@ -103,7 +103,7 @@ test("a result may requeue its key", async () => {
   await controller.stop();
 });
 
-test("other keys may be reconciled when the writes of one start to fail, and when they stop", async () => {
+test("a key can depend on whether the writes of another key fail", async () => {
   let fails = true;
   const reconciled: string[] = [];
   const { controller, changed } = controllerWith(
@@ -122,11 +122,11 @@ test("other keys may be reconciled when the writes of one start to fail, and whe
   fails = false;
   await until(() => reconciled.includes("summary: node is fine"));
   await controller.stop();
-  // Only the change from one to the other counts, not every attempt.
+  // Only the transition counts, not every attempt.
   expect(reconciled.filter((one) => one.startsWith("summary"))).toHaveLength(2);
 });
 
-test("tallies reach reconcilers, and a changed tally is by default a change of its policy", async () => {
+test("reconcilers receive tallies, and a changed tally is by default a change of its policy", async () => {
   const tally = { module: "seating", policy: { kind: "Seat", name: "one" }, outcomes: { applied: 4 } };
   const seen: unknown[] = [];
   const { controller, view } = controllerWith(
@@ -148,7 +148,7 @@ test("tallies reach reconcilers, and a changed tally is by default a change of i
   await controller.stop();
 });
 
-test("a reconciler may have keys for changed tallies", async () => {
+test("a reconciler may define keys for changed tallies", async () => {
   const policy = { kind: "Seat", name: "one" };
   const reconciled: string[] = [];
   const { controller, view } = controllerWith({

@@ -11,7 +11,7 @@ import {
 import type { PlannedWrite, Reconciler } from "../../core/module/reconciler.ts";
 import type { PlannedWriteResult } from "./planned-writes.ts";
 
-test("writes are made in order, and those behind a failed one are not made", async () => {
+test("writes are made in order, and a failed write stops those after it", async () => {
   let failures = 1;
   const { controller, written, logged, changed } = controllerWith(
     { reconcile: () => ({ writes: [applying("first"), applying("second")] }) },
@@ -26,7 +26,7 @@ test("writes are made in order, and those behind a failed one are not made", asy
   await controller.stop();
 });
 
-test("further keys are enqueued, events and counts published once the writes are made", async () => {
+test("after the writes, further keys are enqueued and events and counts are published", async () => {
   const published: string[] = [];
   const event = { type: "Normal", reason: "Seated", regarding: { kind: "Seat", name: "a" } } as const;
   let failures = 1;
@@ -58,7 +58,7 @@ test("further keys are enqueued, events and counts published once the writes are
   await controller.stop();
 });
 
-test("a conflict is reconciled again, from what is known then", async () => {
+test("a conflict is reconciled again, from the current state", async () => {
   let results = 0;
   const { controller, written, logged, changed } = controllerWith(
     { reconcile: () => ({ writes: [applying(`result-${++results}`)] }) },
@@ -106,7 +106,7 @@ test("a write of a former leader conflicts with a write of its successor", async
   next.changed("a");
   await until(() => node.version === 2);
   line.resolve();
-  // Reconciled again it would not conflict, but a former leader writes nothing.
+  // A new reconcile would not conflict, but a former leader writes nothing.
   await until(() => results >= 4);
   expect(old.controller.stats.writes).toEqual([
     { module: "seating", resource: "nodes", result: "conflict", count: 1 },

@@ -31,22 +31,22 @@ import { Workqueue, type WorkqueueOptions, type WorkResult } from "./workqueue.t
 export interface ControllerOptions {
   readonly modules: readonly Module[];
   readonly view: () => View;
-  /** Reads past every batch of commits: a write must rest on what is stored. */
+  /** Reads past every batch of commits: a write must be based on the stored state. */
   readonly fetch: FetchNeeds;
   readonly write: MakeWrite;
   /** Checked before every write. */
   readonly leading: () => boolean;
   readonly log: Log;
   readonly tallies?: TallySource;
-  /** For reconcilers that ask what would be decided. */
+  /** For reconcilers that ask for decisions. */
   readonly assembly?: Assembly;
   /** Receives the events and counts of reconcilers. @default they are dropped */
   readonly publish?: (events: readonly EventToWrite[], counts: readonly Count[]) => void;
-  /** Receives the text of what would be done; then nothing is written. */
+  /** Receives the text of planned writes; then nothing is written. */
   readonly dryRun?: (text: string) => void;
   /** Milliseconds since 1970, for reconcilers. */
   readonly now?: () => number;
-  /** Milliseconds of a clock that is never set, for reconcilers. */
+  /** Milliseconds of a monotonic clock, for reconcilers. */
   readonly clock?: () => number;
   readonly queue?: Omit<WorkqueueOptions<Item>, "work" | "identity">;
 }
@@ -56,21 +56,22 @@ interface Item {
   readonly key: ReconcileKey;
 }
 
-/** A reconciler with what it remembers while this replica leads. */
+/** A reconciler with its state while this replica leads. */
 interface Running {
   readonly reconciler: Reconciler;
   readonly state: unknown;
 }
 
 /**
- * Runs the reconcilers of all modules: changes become keys, keys become writes. It runs from `start` to `stop`, while this replica leads;
- * before and after it drops changes, because a new leader reconciles everything. The state of reconcilers lives as long.
+ * Runs the reconcilers of all modules: changes become keys, keys become writes. It runs from `start` to `stop`, while
+ * this replica leads; before and after it drops changes, because a new leader reconciles everything. The state of
+ * reconcilers has the same lifetime.
  */
 export class Controller {
   readonly #options: ControllerOptions;
   readonly #reconcilers: ReadonlyMap<string, Reconciler>;
   readonly #running = new Map<string, Running>();
-  /** Why the writes of an item failed the last time, by identity. */
+  /** The last write error of each item, by identity. */
   readonly #failures = new Map<string, { readonly module: string; readonly error: string }>();
   readonly #writes = new WriteCounter();
   #queue: Workqueue<Item> | undefined;
@@ -83,7 +84,7 @@ export class Controller {
     this.#reconcilers = reconcilers;
   }
 
-  /** Everything that exists is reconciled at low priority, which can take minutes: a change need not wait for it. */
+  /** Every existing object is reconciled at low priority, which can take minutes: a change need not wait for it. */
   start(): void {
     if (this.#queue !== undefined) return;
     const work = (item: Item) => this.#work(item);
@@ -204,7 +205,7 @@ export class Controller {
     return { done: true, ...(requeueAfter === undefined ? {} : { afterMs: requeueAfter * 1_000 }) };
   }
 
-  /** In order; the first failure ends it, because later writes may rest on it. */
+  /** In order; the first failure ends the result, because later writes may depend on it. */
   async #write(item: Item, running: Running, { writes }: ReconcileResult): Promise<boolean> {
     const { leading, write, log } = this.#options;
     for (const planned of writes) {
@@ -226,7 +227,7 @@ export class Controller {
     return true;
   }
 
-  /** Remembers whether the writes of an item fail, and reconciles the keys that depend on it. */
+  /** Records whether the writes of an item fail, and enqueues the keys that depend on it. */
   #recordFailure(item: Item, { reconciler, state }: Running, error: string | undefined): void {
     const { module, key } = item;
     const id = itemIdentity(item);

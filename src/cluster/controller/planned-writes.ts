@@ -5,10 +5,10 @@ import type { ApiResponse, Client } from "../client/client.ts";
 import type { PathOfObject, ResourceResolver } from "../client/discovery.ts";
 import { describeTarget, type ObjectTarget } from "../client/object-access.ts";
 
-/** Under this name usher owns fields. */
+/** The field manager of usher. */
 export const FIELD_MANAGER = "usher";
 
-/** `conflict`: the object that the write rests on has changed, or is deleted; the key must be reconciled again. */
+/** `conflict`: the object that the write is based on has changed or was deleted; the key must be reconciled again. */
 export type PlannedWriteResult = "done" | "conflict" | { readonly failed: string };
 
 export type MakeWrite = (write: PlannedWrite) => Promise<PlannedWriteResult>;
@@ -19,7 +19,7 @@ interface SendOptions {
   readonly dryRun?: boolean;
 }
 
-/** Sends one write. `conflict`: an object that the write would create exists. */
+/** Sends one write. `conflict`: the object to create already exists. */
 export type SendWrite = (write: PlannedWrite, options: SendOptions) => Promise<ApiResponse | "conflict">;
 
 export function createSender(
@@ -40,8 +40,8 @@ export function createSender(
 }
 
 /**
- * Makes planned writes, each bound to a resourceVersion: a leader that was paused does not know yet that it lost the lease, and what it
- * still sends must conflict with what its successor wrote.
+ * Sends planned writes, each conditional on a resourceVersion: a leader that was paused does not know yet that it lost
+ * the lease, and its late writes must conflict with those of its successor.
  */
 export function createWrites(
   client: Client,
@@ -93,16 +93,17 @@ export function describeWrite(write: PlannedWrite): string {
 }
 
 /**
- * Sets the resourceVersion that the plan rests on; the API server compares it with the stored one. A `test` operation would do as
- * well, but fails like an invalid patch (422), so that only the wording would distinguish a conflict.
+ * Sets the resourceVersion that the plan is based on; the API server compares it with the stored one. A `test`
+ * operation would work as well, but fails like an invalid patch (422), so that only the wording would distinguish a
+ * conflict.
  */
 function guard(resourceVersion: string): Json {
   return { op: "add", path: "/metadata/resourceVersion", value: resourceVersion };
 }
 
 /**
- * Forced: the object is wholly usher's, so fields of other managers are overwritten. No precondition says that an object must not exist
- * yet, so it is read just before.
+ * Forced: usher owns the whole object, so fields of other managers are overwritten. No precondition expresses that an
+ * object must not exist yet, so it is read just before.
  */
 async function apply(
   client: Client,

@@ -12,7 +12,7 @@ export class TokenBucket {
     this.#refilledAt = now;
   }
 
-  /** Zero where a token was taken, else how many milliseconds until there is one. */
+  /** Zero if a token was taken, else the milliseconds until one is available. */
   take(now: number): number {
     this.#tokens = Math.min(this.#capacity, this.#tokens + (now - this.#refilledAt) * this.#perMs);
     this.#refilledAt = now;
@@ -21,7 +21,7 @@ export class TokenBucket {
     return 0;
   }
 
-  /** Whether it is as if no token had ever been taken. */
+  /** Whether no token is missing. */
   full(now: number): boolean {
     return this.#tokens + (now - this.#refilledAt) * this.#perMs >= this.#capacity;
   }

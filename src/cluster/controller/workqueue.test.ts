@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
 import { Workqueue, type WorkqueueClock, type WorkqueueOptions, type WorkResult } from "./workqueue.ts";
 
-/** Time that passes when the test says so. */
+/** A clock that the test advances. */
 class FakeClock implements WorkqueueClock {
   #time = 0;
   #calls: { readonly at: number; readonly call: () => void }[] = [];
@@ -59,7 +59,7 @@ function queueWith(
 describe("low priority items", () => {
   const keysOf = (started: readonly string[]) => started.map((line) => line.split(" ")[1]);
 
-  test("are processed behind all others, except for one in four", async () => {
+  test("are processed after all others, except for one in four", async () => {
     const { queue, started, clock } = queueWith(() => DONE, { parallel: 1, perSecond: 1, burst: 1 });
     for (const key of ["u1", "u2", "u3"]) queue.addLowPriority(key);
     for (const key of ["a", "b", "c", "d", "e", "f"]) queue.add(key);
@@ -68,7 +68,7 @@ describe("low priority items", () => {
     expect(keysOf(started)).toEqual(["u1", "a", "b", "u2", "c", "d", "e", "u3", "f"]);
   });
 
-  test("are one item with a normal one of the same identity", async () => {
+  test("merge with a normal item of the same identity", async () => {
     const { queue, started, clock } = queueWith(() => DONE, { parallel: 1, perSecond: 1, burst: 1 });
     queue.add("first");
     queue.addLowPriority("x");
@@ -79,7 +79,7 @@ describe("low priority items", () => {
     expect(keysOf(started)).toEqual(["first", "y", "x"]);
   });
 
-  test("are processed once more while running, bring a retry forward, and are dropped by a stop", async () => {
+  test("are processed again if added while running, bring a retry forward, and are dropped by a stop", async () => {
     const gate = Promise.withResolvers<WorkResult>();
     const results: (WorkResult | Promise<WorkResult>)[] = [gate.promise, RETRY, DONE];
     const { queue, started, clock } = queueWith(() => results.shift() ?? DONE, { parallel: 1 });
@@ -110,7 +110,7 @@ test("an item that is added twice is processed once", async () => {
   expect(started).toEqual(["0 slow", "0 a", "0 b"]);
 });
 
-test("an item that is added while it is processed is processed once more, never twice at once", async () => {
+test("an item that is added while it is processed is processed again, never concurrently", async () => {
   const gates: PromiseWithResolvers<WorkResult>[] = [];
   const { queue, started } = queueWith(() => {
     const gate = Promise.withResolvers<WorkResult>();
@@ -228,7 +228,7 @@ test("every caller of stop waits for running items, and no longer", async () => 
 });
 
 test.each([
-  ["just what a timer can wait for", 2 ** 31 - 1],
+  ["the longest delay of a timer", 2 ** 31 - 1],
   ["a millisecond more", 2 ** 31],
   ["a year", 365 * 86_400_000],
 ])("long delays are kept in full, and can be cancelled: %s", async (_, ms) => {
@@ -257,7 +257,7 @@ test.each([
   }
 });
 
-test("no item is processed twice at once, and no change is missed", async () => {
+test("no item is processed concurrently with itself, and no change is missed", async () => {
   const action = fc.record({
     key: fc.constantFrom("a", "b", "c"),
     gap: fc.nat(400),
@@ -271,7 +271,7 @@ test("no item is processed twice at once, and no change is missed", async () => 
       async (actions, parallel) => {
         const clock = new FakeClock();
         const running = new Set<string>();
-        /** When each key was started last, and added last. */
+        /** When each key was last started, and last added. */
         const started = new Map<string, number>();
         const added = new Map<string, number>();
         let order = 0;

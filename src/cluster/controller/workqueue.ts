@@ -9,7 +9,7 @@ export interface WorkqueueClock {
   readonly after: (ms: number, call: () => void) => () => void;
 }
 
-/** Node fires a timer at once that is set for longer, some 25 days. */
+/** Node fires a timer immediately if its delay is longer, some 25 days. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 const SYSTEM_CLOCK: WorkqueueClock = {
@@ -27,8 +27,8 @@ const SYSTEM_CLOCK: WorkqueueClock = {
 
 /** The result of one item. */
 export type WorkResult =
-  | { readonly done: true /** Process it again after so long. */; readonly afterMs?: number }
-  /** Process it again after a backoff that grows with each failure in a row. */
+  | { readonly done: true /** Process it again after this time. */; readonly afterMs?: number }
+  /** Process it again after a backoff that grows with each consecutive failure. */
   | { readonly retry: true };
 
 export interface WorkqueueOptions<Item> {
@@ -47,8 +47,8 @@ export interface WorkqueueOptions<Item> {
 }
 
 /**
- * The first retry comes soon, because most failures are a conflict with a write that is done by now; the longest is short enough that
- * usher need not be restarted to notice a repaired cluster.
+ * The first retry comes soon, because most failures are a conflict with a write that has completed by then; the longest
+ * delay is short enough that usher need not be restarted to notice a repaired cluster.
  */
 const RETRY: BackoffLimits = {
   firstMs: 200,
@@ -64,9 +64,10 @@ const BURST = 100;
 const FAIR = 4;
 
 /**
- * A queue of items with retries and a rate limit, as client-go's workqueue: an item that is added twice before it is processed is
- * processed once, one that is added while it is processed is processed once more, and no item is processed twice at the same time.
- * A failing item backs off by itself and delays no other. Low priority items are processed behind all others, but not never.
+ * A queue of items with retries and a rate limit, as client-go's workqueue: an item that is added twice before it is
+ * processed is processed once, one that is added while it is processed is processed once more, and no item is processed
+ * twice at the same time. A failing item backs off by itself and delays no other. Low priority items are processed
+ * after all others, but never starve.
  */
 export class Workqueue<Item> {
   readonly #identity: (item: Item) => string;
@@ -120,7 +121,7 @@ export class Workqueue<Item> {
     this.#run();
   }
 
-  /** Behind all that was added because something has changed. */
+  /** After all items that were added because of a change. */
   addLowPriority(item: Item): void {
     const id = this.#identity(item);
     if (this.#stopped || this.#due.has(id)) return;
@@ -187,7 +188,7 @@ export class Workqueue<Item> {
   }
 
   async #process(id: string, item: Item): Promise<void> {
-    // Work should not throw; where it does, only this item has failed.
+    // Work should not throw; if it does, only this item has failed.
     const result = await this.#work(item).catch((): WorkResult => ({ retry: true }));
     this.#running.delete(id);
     if (this.#stopped) {

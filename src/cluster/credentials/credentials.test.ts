@@ -18,7 +18,7 @@ test.each([
   expect(redactedUrl(url)).toBe(redacted);
 });
 
-test("no password is ever left", () => {
+test("never keeps a password", () => {
   const scheme = fc.constantFrom("", "http://", "socks5://", "//", ":");
   fc.assert(
     fc.property(scheme, fc.string(), fc.string(), (start, before, after) => {

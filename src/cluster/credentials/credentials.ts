@@ -14,7 +14,7 @@ export interface Credentials {
   readonly server: string;
   /** Their default namespace, if they have one. */
   readonly namespace: string | undefined;
-  /** Cheap enough to call before each request; reloads what may have expired. */
+  /** Cheap enough to call before each request; reloads credentials that may have expired. */
   readonly access: () => Promise<ClusterAccess>;
   /** Reloads after a 401 or a certificate error. True if anything changed. */
   readonly renew: () => Promise<boolean>;
@@ -43,7 +43,7 @@ export function closeIdleSockets(agent: Agent): void {
   }
 }
 
-/** The token in a file. Rejects an empty file, which may be being written: an anonymous request would be worse than a late one. */
+/** The token in a file. Rejects an empty file, which may be half written: an anonymous request would be worse than a late one. */
 export async function readToken(file: string): Promise<string> {
   const token = (await readFile(file, "utf8")).trim();
   if (token === "") throw new Error(`token file ${file} is empty`);

@@ -31,7 +31,7 @@ test("reads the service account's files and the environment variables", async ()
   expect((await inClusterCredentials({ folder, env })).server).toBe("https://[fd00::1]:6443");
 });
 
-test("a rotated token is used within a minute, and at once after a 401", async () => {
+test("a rotated token is used within a minute, and immediately after a 401", async () => {
   const credentials = await open();
   const token = async () => (await credentials.access()).headers["authorization"];
   await write({ token: "two" });
@@ -44,7 +44,7 @@ test("a rotated token is used within a minute, and at once after a 401", async (
   expect(await credentials.renew()).toBe(false);
 });
 
-test("a new CA gets new connections, the same CA keeps them", async () => {
+test("a new CA closes connections, and the same CA keeps them", async () => {
   const credentials = await open();
   const { agent } = await credentials.access();
   await credentials.renew();
@@ -54,7 +54,7 @@ test("a new CA gets new connections, the same CA keeps them", async () => {
   expect((await credentials.access()).agent).not.toBe(agent);
 });
 
-test("unreadable files leave the current credentials in use", async () => {
+test("unreadable files keep the current credentials in use", async () => {
   const credentials = await open();
   await rm(join(folder, "token"));
   clock = 120_000;

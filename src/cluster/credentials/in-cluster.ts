@@ -20,7 +20,7 @@ const FOLDER_VARIABLE = "USHER_SERVICE_ACCOUNT";
 const RELOAD_EVERY_MS = 60_000;
 
 export interface InClusterOptions {
-  /** @default $USHER_SERVICE_ACCOUNT, else where the kubelet mounts it */
+  /** @default $USHER_SERVICE_ACCOUNT, else the kubelet's mount */
   readonly folder?: string;
   /** @default the process's */
   readonly env?: Readonly<Record<string, string | undefined>>;

@@ -10,7 +10,7 @@ import type { Tls } from "./static-credentials.ts";
 /** As kubectl accepts them. `socks5h` says explicitly that the proxy resolves names. */
 const PROXY_SCHEMES = /^(https?|socks5h?):\/\//;
 
-/** Connections to the cluster of a kubeconfig, through its proxy-url, else as for kubectl by HTTPS_PROXY and NO_PROXY. */
+/** Connections to the cluster of a kubeconfig, through its proxy-url, else by HTTPS_PROXY and NO_PROXY, as for kubectl. */
 export async function agentFor({ server, cluster }: KubeconfigEntry, tls: Tls): Promise<HttpAgent> {
   const proxy = stringAt(cluster, "proxy-url") || undefined;
   if (proxy !== undefined) checkProxyUrl(proxy);

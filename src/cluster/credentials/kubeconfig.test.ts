@@ -98,8 +98,8 @@ describe("a kubeconfig", () => {
 
   test.each([
     ["can't be read", (file: string) => rm(file)],
-    ["is empty, as one that is just being written", (file: string) => writeFile(file, "\n")],
-  ])("goes on with the token it has while the token's file %s", async (_, spoil) => {
+    ["is empty, as if half written", (file: string) => writeFile(file, "\n")],
+  ])("keeps its token while the token's file %s", async (_, spoil) => {
     const tokenFile = join(folder, "token");
     await writeFile(tokenFile, "one\n");
     const credentials = await open(await write({ tokenFile }));
@@ -145,7 +145,7 @@ describe("a kubeconfig", () => {
     ["a removed auth-provider", { "auth-provider": { name: "gcp" } }, {}, /gcp was removed.*exec plugin/],
     ["an unknown proxy", { token: "t" }, { "proxy-url": "ftp://proxy" }, /proxy-url must start with http/],
   ];
-  test.each(unsupported)("rejects what is not supported: %s", async (_, user, cluster, message) => {
+  test.each(unsupported)("rejects unsupported settings: %s", async (_, user, cluster, message) => {
     const file = await write(user, cluster);
     await expect(open(file).then((credentials) => credentials.access())).rejects.toThrow(message);
   });

@@ -55,7 +55,7 @@ export async function kubeconfigCredentials(options: KubeconfigOptions = {}): Pr
     server,
     namespace,
     renew: async () => {
-      // From the file again: it may have changed, and an exec plugin's cached credential is the one that was refused.
+      // Reads the file again: it may have changed, and the exec plugin's cached credential was refused.
       opened.idToken?.token.invalidate();
       return load(await open(options, opened.idToken));
     },

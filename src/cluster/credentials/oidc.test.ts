@@ -91,7 +91,7 @@ describe("an ID token", () => {
     ]);
   });
 
-  test("that the API server refused is renewed, where there is a refresh token", async () => {
+  test("that the API server refused is renewed, if there is a refresh token", async () => {
     provider.respond = () => [200, { id_token: idTokenUntil(START + HOUR, "second") }];
     const token = idTokenOf(settings(), now);
     token.invalidate();
@@ -117,7 +117,7 @@ describe("an ID token", () => {
     ["an issuer without TLS", { "idp-issuer-url": "http://127.0.0.1:1" }, /must start with https/],
     ["a CA that did not sign its certificate", { "idp-certificate-authority-data": "" }, /certificate/],
   ];
-  test.each(refusals)("can't be renewed with %s: the error says why", async (_, more, message) => {
+  test.each(refusals)("can't be renewed with %s: the error has the reason", async (_, more, message) => {
     setClock(START + 2 * HOUR);
     await expect(idTokenOf(settings(more), now).get()).rejects.toThrow(message);
   });
@@ -152,7 +152,7 @@ describe("an ID token", () => {
     await expect(idTokenOf(settings(), now).get()).rejects.toThrow(message);
   });
 
-  test("leaves passwords in addresses out of its errors", async () => {
+  test("removes passwords in addresses from its errors", async () => {
     setClock(START + 2 * HOUR);
     const credentials = "me:s3cret@";
     const issuer = `${provider.url.replace("//", `//${credentials}`)}/realm`;
@@ -176,7 +176,7 @@ describe("an ID token", () => {
     }
   });
 
-  test("is never requested without TLS, whatever the discovery document says", async () => {
+  test("is never requested without TLS, regardless of the discovery document", async () => {
     setClock(START + 2 * HOUR);
     provider.discovery = { token_endpoint: "http://127.0.0.1:1/token" };
     await expect(idTokenOf(settings(), now).get()).rejects.toThrow("publishes no token_endpoint with https");
@@ -199,7 +199,7 @@ test("a kubeconfig with auth-provider oidc: renewed tokens survive a reload of t
   provider.respond = () => [200, { id_token: idTokenUntil(START + 3 * HOUR, "second"), refresh_token: "2" }];
   setClock(START + 2 * HOUR);
   expect(await authorization()).toBe(`Bearer ${idTokenUntil(START + 3 * HOUR, "second")}`);
-  // Refused before its expiry: renewed by the rotated refresh token, which is in no file.
+  // Refused before its expiry: renewed with the rotated refresh token, which is in no file.
   provider.respond = () => [200, { id_token: idTokenUntil(START + 4 * HOUR, "third") }];
   expect(await credentials.renew()).toBe(true);
   expect(await authorization()).toBe(`Bearer ${idTokenUntil(START + 4 * HOUR, "third")}`);

@@ -10,13 +10,13 @@ const RENEW_BEFORE_MS = 10_000;
 
 /** The ID token of a kubeconfig's `auth-provider: oidc`. */
 export interface IdToken {
-  /** A token that has not expired, renewed if necessary. Rejects where it can't be renewed. */
+  /** A token that has not expired, renewed if necessary. Rejects if it can't be renewed. */
   readonly get: () => Promise<string>;
-  /** The API server answered 401: the next `get` renews, whatever the expiry, where there is a refresh token. */
+  /** The API server answered 401: the next `get` renews, regardless of the expiry, if there is a refresh token. */
   readonly invalidate: () => void;
 }
 
-/** The settings of a user's auth provider, where that is OpenID Connect. */
+/** The settings of a user's auth provider, if it is OpenID Connect. */
 export function oidcSettings(user: JsonObject): JsonObject | undefined {
   const provider = user["auth-provider"];
   if (stringAt(provider, "name") !== "oidc") return undefined;
@@ -24,7 +24,7 @@ export function oidcSettings(user: JsonObject): JsonObject | undefined {
   return isObject(settings) ? settings : {};
 }
 
-/** Renews an ID token by its refresh token. Renewed tokens stay in this process: usher does not write to kubeconfigs. */
+/** Renews an ID token with its refresh token. Renewed tokens stay in this process: usher does not write to kubeconfigs. */
 export function idTokenOf(settings: JsonObject, now: () => number): IdToken {
   let token = stringAt(settings, "id-token") ?? "";
   let refresh = stringAt(settings, "refresh-token") ?? "";

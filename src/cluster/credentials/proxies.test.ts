@@ -36,7 +36,7 @@ const clientNames: (string | undefined)[] = [];
 
 const portOf = (server: Server): number => (server.address() as AddressInfo).port;
 
-/** Connects to the test's API server, whatever the target. */
+/** Connects to the test's API server for any target. */
 function splice(client: Duplex, begin: (there: Socket) => void): void {
   const there = connect(portOf(api), "127.0.0.1", () => {
     begin(there);
@@ -54,7 +54,7 @@ async function serveSocks(client: Socket): Promise<void> {
   client.on("error", () => undefined);
   const [greeting] = (await once(client, "data")) as [Buffer];
   let who = "";
-  // Requires a password where the client offers one.
+  // Requires a password if the client offers one.
   if (greeting.includes(2, 2)) {
     client.write(Buffer.from([5, 2]));
     const [pair] = (await once(client, "data")) as [Buffer];
@@ -154,7 +154,7 @@ test.each(proxies)("the API server is reached through a proxy: %s", async (_, pr
   // One connection for both, with the credentials.
   expect(targets).toEqual([expected]);
   expect(headers[0]).toMatchObject({ authorization: "Bearer t" });
-  // Credentials of the proxy stay there.
+  // The proxy's credentials are not sent to the server.
   expect(headers[0]).not.toHaveProperty("proxy-authorization");
   client.close();
 });
@@ -181,7 +181,7 @@ test.each(refusals)(
   },
 );
 
-test("a server of another protocol is reported as no SOCKS proxy", async () => {
+test("a server of another protocol is reported as not a SOCKS proxy", async () => {
   const client = await clientThrough(`socks5://127.0.0.1:${portOf(http)}`);
   await expect(client.request("GET", "/version")).rejects.toThrow(/invalid socks version|Socket closed/);
   client.close();
@@ -241,7 +241,7 @@ const secrets: readonly [string, string, RegExp][] = [
   ["no valid URL", "http://me:s3cret@:x:1", /is not a valid URL: http:\/\/:x:1$/],
   ["no valid URL of SOCKS", "socks5://me:s3cret@:x:1", /is not a valid URL: socks5:\/\/:x:1$/],
 ];
-test.each(secrets)("a proxy's password is in no error: %s", async (_, proxy, message) => {
+test.each(secrets)("no error contains a proxy's password: %s", async (_, proxy, message) => {
   const client = await clientThrough(proxy);
   const error = await client.request("GET", "/version").catch((caught: unknown) => caught);
   expect(String(error)).toMatch(message);
@@ -249,7 +249,7 @@ test.each(secrets)("a proxy's password is in no error: %s", async (_, proxy, mes
   client.close();
 });
 
-test("a proxy's password is in no error: SOCKS for a server without TLS", async () => {
+test("no error contains a proxy's password: SOCKS for a server without TLS", async () => {
   const entry = { server: "http://api", namespace: undefined, user: {} };
   const open = () => agentFor({ ...entry, cluster: { "proxy-url": "socks5://me:s3cret@proxy" } }, {});
   await expect(open()).rejects.toThrow(
@@ -257,7 +257,7 @@ test("a proxy's password is in no error: SOCKS for a server without TLS", async 
   );
 });
 
-test("a proxy's password is in no error: an invalid variable", async () => {
+test("no error contains a proxy's password: an invalid variable", async () => {
   vi.stubEnv("HTTPS_PROXY", "http://me:s3cret@:x:1");
   try {
     const entry = { server: "https://api", namespace: undefined, cluster: {}, user: {} };

@@ -19,7 +19,7 @@ export interface Material {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Not supported. Impersonating by name alone would be another identity than the kubeconfig asks for. */
+/** Not supported. Impersonating by name alone would be another identity than the kubeconfig demands. */
 const UNSUPPORTED_IMPERSONATION = ["as-uid", "as-groups", "as-user-extra"] as const;
 
 /** Certificates, tokens and passwords, inline or from files, which are read at each call. */

@@ -28,7 +28,7 @@ test.each<[string, Partial<EventToWrite>]>([
   ["message", { message: "placed elsewhere" }],
   ["type", { type: "Warning" }],
   ["object", { regarding: { kind: "Pod", namespace: "shop", name: "api" } }],
-])("another %s is another series", (_, changes) => {
+])("another %s starts another series", (_, changes) => {
   const correlator = new EventCorrelator();
   correlator.record(event(), 0);
   correlator.record(event(changes), 0);
@@ -58,7 +58,7 @@ test("events during a write are counted", () => {
   expect(correlator.due(EVENT_LIMITS.updateMs + 2, 10)).toMatchObject([{ count: 2 }]);
 });
 
-/** A correlator that holds one series, given out and then replaced by another of the same words. */
+/** A correlator with one series, which is handed out and then replaced by another with the same text. */
 function replaced() {
   const correlator = new EventCorrelator();
   const again = EVENT_LIMITS.seriesTimeoutMs;
@@ -75,7 +75,7 @@ test.each<[string, (correlator: EventCorrelator, old: EventSeries, now: number) 
   ["refused", (correlator, old, now) => correlator.failed(old, now)],
   ["not answered", (correlator, old, now) => correlator.deferred(old, now)],
   ["dropped", (correlator, old) => correlator.drop(old)],
-])("what comes of a series that was replaced meanwhile is nothing to the new one: %s", (_, happens) => {
+])("the result of a replaced series does not affect the new one: %s", (_, happens) => {
   const { correlator, old, again } = replaced();
   const before = { due: correlator.due(again, 10), dropped: correlator.dropped };
   for (let i = 0; i < 20; i++) happens(correlator, old, again);
@@ -83,7 +83,7 @@ test.each<[string, (correlator: EventCorrelator, old: EventSeries, now: number) 
   expect(before.due).toMatchObject([{ count: 1, firstAt: again, name: undefined }]);
 });
 
-test("a failed write backs off, and is dropped in the end", () => {
+test("a failed write backs off, and is dropped after the last attempt", () => {
   const correlator = new EventCorrelator();
   correlator.record(event(), 0);
   correlator.record(event(), 0);
@@ -117,7 +117,7 @@ test("a successful write resets the back-off", () => {
   expect(correlator.dropped).toBe(1);
 });
 
-test("a series without response is kept, behind the others", () => {
+test("a series without response is kept, after the others", () => {
   const correlator = new EventCorrelator();
   for (const message of ["first", "second"]) correlator.record(event({ message }), 0);
   const order: string[] = [];
@@ -185,7 +185,7 @@ test("memory is bounded, and every event is written, pending or counted as dropp
   );
 });
 
-test("unverified callers share the events of a namespace, and take none of another's or of usher's own", () => {
+test("unverified callers share the events of a namespace, and use none of another's or of usher's own", () => {
   const correlator = new EventCorrelator();
   const { unverifiedBurst, unverifiedRefillMs } = EVENT_LIMITS;
   const pod = (namespace: string, name: string, more: Partial<EventToWrite> = {}) =>
@@ -203,7 +203,7 @@ test("unverified callers share the events of a namespace, and take none of anoth
   expect(correlator.dropped).toBe(unverifiedBurst);
 });
 
-test("an event of an unverified caller does not count up usher's own", () => {
+test("an event of an unverified caller does not increase the count of usher's own", () => {
   const correlator = new EventCorrelator();
   correlator.record(event(), 0);
   correlator.record(event({ unverified: true }), 0);

@@ -4,7 +4,7 @@ import { TokenBucket } from "../controller/token-bucket.ts";
 export interface EventLimits {
   /** Series in memory. */
   readonly series: number;
-  /** An event that did not recur for so long starts a new series. */
+  /** An event that did not recur for this long starts a new series. */
   readonly seriesTimeoutMs: number;
   /** The shortest interval between updates of a count: each is a write. */
   readonly updateMs: number;
@@ -141,7 +141,7 @@ export class EventCorrelator {
     if (entry.failures >= this.#limits.attempts) this.drop(series);
   }
 
-  /** After a broken connection: not counted as a failure, but others come first. */
+  /** After a broken connection: not counted as a failure, but other series come first. */
   deferred(series: EventSeries, now: number): void {
     const entry = this.#entryOf(series);
     if (entry !== undefined) entry.dueAt = now;
@@ -153,7 +153,7 @@ export class EventCorrelator {
     if (entry !== undefined) this.#remove(keyOf(series.event), entry);
   }
 
-  /** `undefined` if the series was evicted or replaced meanwhile. */
+  /** `undefined` if the series was evicted or replaced in the meantime. */
   #entryOf({ id, event }: EventSeries): Entry | undefined {
     const entry = this.#entries.get(keyOf(event));
     return entry?.id === id ? entry : undefined;

@@ -3,12 +3,12 @@ import { expect, test } from "vitest";
 import { noteOf } from "./event-recorder.ts";
 
 test.each([
-  ["what just fits stays", "x".repeat(1_024), "x".repeat(1_024)],
+  ["a text that just fits", "x".repeat(1_024), "x".repeat(1_024)],
   ["one byte too many", "x".repeat(1_025), `${"x".repeat(1_021)}…`],
   ["characters that fit, whose bytes do not", "ä".repeat(600), `${"ä".repeat(510)}…`],
   ["three bytes each", "…".repeat(400), "…".repeat(341)],
-  ["never half of a pair", `x${"😀".repeat(300)}`, `x${"😀".repeat(255)}…`],
-])("%s", (_, message, note) => {
+  ["a surrogate pair at the limit", `x${"😀".repeat(300)}`, `x${"😀".repeat(255)}…`],
+])("a note of %s", (_, message, note) => {
   expect(noteOf(message)).toBe(note);
 });
 
@@ -27,7 +27,7 @@ test("a note is the longest prefix that fits, cut at a character boundary", () =
         expect(note).toBe(message);
       } else {
         expect(message.startsWith(note.slice(0, -1)) && note.endsWith("…")).toBe(true);
-        // One more character, of at most four bytes, would have been too much.
+        // One more character, of at most four bytes, would have exceeded the limit.
         expect(bytes > 1_020 && bytes <= 1_024).toBe(true);
       }
     }),

@@ -124,7 +124,7 @@ test("a rejected event is dropped and counted; after a broken connection it wait
   expect(server.objects.size).toBe(1);
 });
 
-test("writes at most twenty at once, and what is due when stopped", async () => {
+test("writes at most twenty at once, and writes due events when stopped", async () => {
   const server = new TestApiServer();
   const { events } = eventsOn(server);
   events.add(Array.from({ length: 50 }, (_, i) => about(`p${i}`)));
@@ -157,7 +157,7 @@ test("stopping writes events added during a write, and nothing after it", async 
   expect(server.bodies).toHaveLength(2);
 });
 
-test("events that always fail do not starve others, and are dropped in the end", async () => {
+test("events that always fail do not starve others, and are dropped after the last attempt", async () => {
   const server = new TestApiServer();
   const { events, pass } = eventsOn(server);
   server.fault = (_, __, { body }) =>
@@ -174,7 +174,7 @@ test("events that always fail do not starve others, and are dropped in the end",
 });
 
 test.each(["a/b", "..", "", "%2e"])(
-  "one that can't be sent is dropped alone: namespace %j",
+  "an event that can't be sent is dropped alone: namespace %j",
   async (namespace) => {
     const server = new TestApiServer();
     const { events } = eventsOn(server);
@@ -251,7 +251,7 @@ describe("an event of an unverified caller", () => {
       [REPLICA_SET.replace("shop", "other")],
       undefined,
     ],
-    ["about a name that leads elsewhere is not written", { ...owner, namespace: "../x" }, [SHOP], undefined],
+    ["about a name with a path in it is not written", { ...owner, namespace: "../x" }, [SHOP], undefined],
     [
       "about a cluster-scoped object that is not stored is not written",
       { kind: "Node", name: "n" },
@@ -276,7 +276,7 @@ describe("an event of an unverified caller", () => {
     expect(events.dropped).toBe(expected === undefined ? 1 : 0);
   });
 
-  test("waits while the API server can't say what is stored", async () => {
+  test("waits while the stored state is unknown", async () => {
     const server = new TestApiServer();
     server.put(SHOP, { metadata: { uid: "u-shop" } });
     const { events, pass } = eventsOn(server);

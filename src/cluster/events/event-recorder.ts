@@ -11,16 +11,16 @@ import { type FindLive, regardingLive } from "./live-objects.ts";
 /** A domain and a name, as events.k8s.io requires. */
 const REPORTING_CONTROLLER = "usher.dev/usher";
 
-/** On events of callers that no certificate verifies. */
+/** Marks events of callers that no certificate verifies. */
 const CALLER_ANNOTATION = "usher.dev/caller";
 
 /** Bounds the number of writes per interval. */
 const WRITE_EVERY_MS = 1_000;
 const MOST_AT_ONCE = 20;
 
-/** The API server's limit; the end of a pod's name is what is unique. */
+/** The API server's limit; the end of a pod's name is its unique part. */
 const LONGEST_INSTANCE = 128;
-/** Of the object's name within the Event's, which may have 253 characters. */
+/** The length of the object's name within the Event's, which may have 253 characters. */
 const LONGEST_OBJECT_NAME = 200;
 
 interface EventRecorderOptions {
@@ -29,7 +29,7 @@ interface EventRecorderOptions {
   readonly instance: string;
   /** The apiVersion of a kind, where known; without it `kubectl describe` finds events by kind and name. */
   readonly apiVersionOf?: (kind: string) => string | undefined;
-  /** Reads what events of unverified callers are about. @default such events are not written */
+  /** Reads the objects of events of unverified callers. @default such events are not written */
   readonly findLive?: FindLive;
   /** Milliseconds since 1970, for what is written. */
   readonly now?: () => number;
@@ -38,7 +38,7 @@ interface EventRecorderOptions {
   readonly correlator?: EventCorrelator;
 }
 
-/** Writes events after the response. `add` never waits and never fails; what can't be written counts as dropped. */
+/** Writes events after the response. `add` never waits and never fails; events that can't be written count as dropped. */
 export class EventRecorder {
   readonly #options: EventRecorderOptions;
   readonly #correlator: EventCorrelator;
@@ -66,7 +66,7 @@ export class EventRecorder {
     this.#schedule();
   }
 
-  /** Writes what is due once more, then stops. */
+  /** Writes due events once more, then stops. */
   async stop(): Promise<void> {
     this.#stopped = true;
     clearTimeout(this.#timer);
@@ -75,7 +75,7 @@ export class EventRecorder {
     await this.flush();
   }
 
-  /** Writes what is due now. */
+  /** Writes events that are due now. */
   flush(): Promise<void> {
     this.#writing ??= this.#write().finally(() => {
       this.#writing = undefined;
@@ -105,7 +105,7 @@ export class EventRecorder {
         // API server unreachable: the series waits in the correlator, which is bounded.
         if (error instanceof ConnectionError) return this.#correlator.deferred(series, this.#clock());
         if (error instanceof StatusError) this.#correlator.failed(series, this.#clock());
-        // The path is invalid, for instance by its namespace.
+        // The path is invalid, for example by its namespace.
         else this.#correlator.drop(series);
       }
     }
@@ -122,7 +122,7 @@ export class EventRecorder {
     else this.#correlator.failed(series, now);
   }
 
-  /** `undefined` where an unverified caller named what is not there. */
+  /** `undefined` if an unverified caller named an object that does not exist. */
   async #create(series: EventSeries): Promise<(ApiResponse & { readonly name: string }) | undefined> {
     const event = await this.#checked(series.event);
     if (event === undefined) return undefined;

@@ -6,12 +6,12 @@ import { StatusError } from "../client/api-response.ts";
 import type { Client } from "../client/client.ts";
 import { collectionPath, pathSegment, type ServedResource } from "../client/discovery.ts";
 
-/** The uid of an object that is stored now; `undefined` where there is none of the name, or usher may not read it. Rejects while that is unknown. */
+/** The uid of a stored object; `undefined` if no such object exists, or usher may not read it. Rejects while that is unknown. */
 export type FindLive = (object: ObjectReference) => Promise<string | undefined>;
 
 const CLUSTER_SCOPED: Readonly<Record<string, string>> = { Namespace: "namespaces", Node: "nodes" };
 
-/** Reads namespaces, nodes and workloads: what events of admission are about. */
+/** Reads namespaces, nodes and workloads: the objects of admission events. */
 export function createFindLive(client: Client, workloads: WorkloadTable): FindLive {
   return async ({ apiVersion = "v1", kind, namespace, name }) => {
     const served = servedAs(apiVersion, kind, workloads);
@@ -34,8 +34,8 @@ function servedAs(apiVersion: string, kind: string, workloads: WorkloadTable): S
 }
 
 /**
- * An event about the object that its review names, where that is stored; otherwise about its namespace; `undefined` where there is none
- * either. So a forged review has no event about an object of its choice.
+ * An event about the object that its review names, if it is stored; otherwise about its namespace; `undefined` if that
+ * does not exist either. So a forged review can't create an event about an object of its choice.
  */
 export async function regardingLive(event: EventToWrite, find: FindLive): Promise<EventToWrite | undefined> {
   const { regarding, message } = event;

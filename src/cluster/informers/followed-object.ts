@@ -13,12 +13,12 @@ export interface FollowedObject {
   readonly resource: string;
   readonly namespace?: string;
   readonly name: string;
-  /** Called with each state of the object; `undefined` where it does not exist. */
+  /** Called with each state of the object; `undefined` if it does not exist. */
   readonly use: (object: JsonObject | undefined) => void;
   readonly limits?: ReflectorLimits;
 }
 
-/** Follows one object by a watch. The rights to get, list and watch it by its name suffice. */
+/** Watches one object. Permissions to get, list and watch it by its name suffice. */
 export function followObject(options: FollowedObject): { readonly stop: () => Promise<void> } {
   const { client, log, resource, namespace, name, use, limits } = options;
   let exists = false;

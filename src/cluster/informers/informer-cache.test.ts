@@ -113,7 +113,7 @@ describe.each(["streams", "pages"])("an informer cache filled by %s", (how) => {
     ["unreadable", '{"type":"ADDED","object":{"meta'],
     ["of an unknown type", event("RENAMED", {})],
     ["without an object", '{"type":"ADDED"}'],
-  ])("is right again after a watch that was %s", async (_, line) => {
+  ])("recovers after a watch that was %s", async (_, line) => {
     open([read("things")]);
     await cache.waitForSync();
     await until(() => server.streams === 1);
@@ -171,7 +171,7 @@ describe.each(["streams", "pages"])("an informer cache filled by %s", (how) => {
 });
 
 describe("a resource that is not served", () => {
-  test("does not block readiness where it is optional, and arrives in one batch", async () => {
+  test("does not block readiness if it is optional, and arrives in one batch", async () => {
     server.history("things").put("a", "1");
     open([read("things"), read("others", { optional: true })]);
     await cache.waitForSync();
@@ -184,7 +184,7 @@ describe("a resource that is not served", () => {
     expect(batches.map(({ length }) => length)).toEqual([200]);
   });
 
-  test("blocks readiness where it is required, until it is served", async () => {
+  test("blocks readiness if it is required, until it is served", async () => {
     server.history("things").put("a", "1");
     open([read("things"), read("others")]);
     await until(() => cache.status().every(({ served }) => served !== undefined));
@@ -227,7 +227,7 @@ test("keeps only the paths that modules read, and a selector that all modules sh
   expect(selected.length).toBeGreaterThan(0);
 });
 
-test("reads one object by its name, where no module reads more", async () => {
+test("reads one object by its name, if no module reads more", async () => {
   server.history("things").put("a", "1");
   server.history("others").put("b", "1");
   open([read("things", { name: "a" }), read("others", { name: "b" }), read("others", {})]);

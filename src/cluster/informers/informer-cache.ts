@@ -32,15 +32,15 @@ export interface InformerCacheOptions {
   readonly client: Client;
   readonly assembly: Assembly;
   readonly log: Log;
-  /** @default by the assembly's modules */
+  /** @default from the assembly's modules */
   readonly resources?: ResourceResolver;
   /** Which resources come from this cluster. @default all */
   readonly owns?: (resource: string) => boolean;
   /** Called after each apply with the effective changes in kept fields. */
   readonly changed?: (changes: readonly Change[]) => void;
-  /** Waited for before the cache is ready, beside what it reads. @default nothing */
+  /** Awaited before the cache is ready, beside its resources. @default nothing */
   readonly prerequisite?: Promise<unknown>;
-  /** Counts what lists leave out. @default they are not counted */
+  /** Counts objects that lists leave out. @default they are not counted */
   readonly lists?: ListMemory;
   readonly limits?: ReflectorLimits;
   readonly random?: () => number;

@@ -15,7 +15,7 @@ type Event =
   | { readonly kind: "put"; readonly name: string; readonly value: string }
   | { readonly kind: "remove"; readonly name: string }
   | { readonly kind: "pass" | "compact" | "uninstall" | "install" }
-  /** Happens after some inputs. */
+  /** Occurs after some inputs. */
   | { readonly kind: "go"; readonly inputs: number; readonly fault: Fault; readonly late: number };
 
 function received(object: JsonObject): ReceivedObject {
@@ -23,7 +23,7 @@ function received(object: JsonObject): ReceivedObject {
   return { namespace: "", name, object };
 }
 
-/** A state machine and the model of its server; its changes must add up to what the server stored. */
+/** A state machine and the model of its server; its changes must add up to the stored state. */
 class Simulation {
   readonly history = new History();
   readonly delivered = new Map<string, JsonObject>();
@@ -32,7 +32,7 @@ class Simulation {
   #action: Action;
   #served = true;
   #now = 0;
-  /** What an open stream has yet to send, and the version that it has sent. */
+  /** The events that an open stream has yet to send, and the version that it has sent. */
   #stream: { readonly inputs: ReflectorInput[]; sent: number } | undefined;
   /** The version up to which all changes were delivered; `undefined` during a list. */
   #completeAt: number | undefined;
@@ -59,7 +59,7 @@ class Simulation {
     else this.#served = event.kind === "install";
   }
 
-  /** Runs until the state machine is in sync; false where it never is. */
+  /** Runs until the state machine is in sync; false if it never is. */
   idle(): boolean {
     this.#served = true;
     for (let i = 0; i < 500; i++) {
@@ -242,7 +242,7 @@ const event: fc.Arbitrary<Event> = fc.oneof(
 );
 
 test.each<Streaming>(["served", "refused", "misunderstood"])(
-  "whatever breaks at whatever moment, in the end the view is what the server has (streaming lists %s)",
+  "the view equals the server's state in the end, whatever breaks at any moment (streaming lists %s)",
   (streaming) => {
     fc.assert(
       fc.property(fc.array(event, { maxLength: 60 }), fc.nat(), (events, seed) => {

@@ -104,7 +104,7 @@ describe("the initial list", () => {
     expect(rig.action).toMatchObject({ do: "watch", version: "12" });
   });
 
-  test.each([400, 405, 422])("comes in pages where the server refuses a stream with %i", (status) => {
+  test.each([400, 405, 422])("is paged if the server refuses a stream with %i", (status) => {
     const rig = new Rig();
     rig.see({ saw: "served" }, refusal(status));
     expect(rig.action).toEqual({ do: "list", next: undefined });
@@ -118,7 +118,7 @@ describe("the initial list", () => {
     expect(rig.action).toEqual({ do: "list", next: undefined });
   });
 
-  test("is paged where a stream is accepted but never complete", () => {
+  test("is paged if a stream is accepted but never complete", () => {
     const rig = new Rig();
     rig.see({ saw: "served" }, object("a", 4), { saw: "idle timeout" });
     rig.pass();
@@ -128,7 +128,7 @@ describe("the initial list", () => {
     expect(rig.action.do).toBe("list");
   });
 
-  test("restarts after a broken stream, and removes what was deleted meanwhile", () => {
+  test("restarts after a broken stream, and removes objects that were deleted in the meantime", () => {
     const rig = new Rig();
     rig.see({ saw: "served" }, object("a", 4), object("b", 9), FAILURE);
     rig.pass();
@@ -137,7 +137,7 @@ describe("the initial list", () => {
     expect(rig.names()).toEqual(["b"]);
   });
 
-  test("repeats the page that failed, and restarts where its token expired", () => {
+  test("repeats the page that failed, and restarts if its token expired", () => {
     const rig = new Rig();
     rig.see({ saw: "served" }, refusal(400), page(["a", "b"], 7, "token"), FAILURE);
     rig.pass();
@@ -156,7 +156,7 @@ describe("the initial list", () => {
     expect(rig.action).toEqual({ do: "list", next: undefined });
   });
 
-  test("keeps an object that a page left out, and invents none", () => {
+  test("keeps an object that a page left out, and adds none", () => {
     const rig = new Rig();
     rig.see({ saw: "served" }, refusal(400), page(["a", "b"], 7), refusal(410));
     const skipped = (name: string) => ({ skipped: { namespace: "ns", name } });

@@ -5,12 +5,13 @@ import { KnownObjects } from "./view-updater.ts";
 
 const NOTHING: ReflectorStep = { changes: [], synced: false, action: undefined };
 
-/** What to continue with after a delay. */
+/** The action after a delay. */
 type Goal = "locate" | "list all" | "same page" | "watch";
 
 /**
- * List and watch of one resource as a pure state machine: no I/O, no clock, no randomness of its own. Guarantee: after any sequence of
- * inputs, once the server responds and stops changing, the changes returned add up to what the server stores.
+ * List and watch of one resource as a pure state machine: no I/O, no clock, no randomness of its own. Guarantee: after
+ * any sequence of inputs, once the server responds and stops changing, the returned changes add up to the stored
+ * objects.
  */
 export class ReflectorState {
   readonly #limits: ReflectorLimits;
@@ -142,7 +143,7 @@ export class ReflectorState {
     if (this.#current.do === "list" && !isTransient) return this.#wait("list all", now, retryAfterMs);
     if (this.#watching) {
       this.#watchRejections += 1;
-      // For instance a version that the server never reaches, after etcd was restored from a backup.
+      // For example a version that the server never reaches, after etcd was restored from a backup.
       if (!isTransient || this.#watchRejections >= this.#limits.watchRejections) this.#version = undefined;
     }
     return this.#wait(this.#resumption, now, retryAfterMs);
@@ -162,7 +163,7 @@ export class ReflectorState {
   #failed(tooLarge: boolean, now: number): ReflectorStep {
     if (this.#initial) this.#streamFailures += 1;
     if (tooLarge) {
-      // The same line would come again: relist in pages, which leave such an object out.
+      // The same line would arrive again: relist in pages, which leave such an object out.
       this.#supportsStreaming = false;
       this.#version = undefined;
       return this.#wait("list all", now, undefined);

@@ -27,7 +27,7 @@ export type ReflectorInput =
       readonly items: readonly ReceivedObject[];
       readonly version: string;
       readonly next: string | undefined;
-      /** Left out because of its size: it exists, and what was known of it stays. */
+      /** Left out because of its size: it exists, and its last known state stays. */
       readonly skipped?: Omit<ReceivedObject, "object">;
     }
   | { readonly saw: "object" | "deletion"; readonly received: ReceivedObject; readonly version: string }

@@ -44,7 +44,7 @@ async function until(done: () => boolean): Promise<void> {
   while (!done()) await sleep(2);
 }
 
-test("a resource of which only the presence counts is discovered and never listed", async () => {
+test("a presence-only resource is discovered and never listed", async () => {
   const { client } = serverWithBodies("list", []);
   const seen: string[] = [];
   const paths: string[] = [];
@@ -84,7 +84,7 @@ test("stopping does not wait for a discovery that hangs", async () => {
   expect(reflector.status).toMatchObject({ errors: 0, served: undefined });
 });
 
-/** A server of two objects in pages that answers `which` with the given bodies first. */
+/** A server of two objects in pages that first answers `which` with the given bodies. */
 function serverWithBodies(
   which: "discovery" | "list",
   odd: Json[],
@@ -110,10 +110,10 @@ test.each<[string, Json]>([
   ["a list of things without a version", { kind: "ThingList", metadata: {}, items: [] }],
   ["an empty version", { metadata: { resourceVersion: "" }, items: [] }],
   ["a version and nothing else", { metadata: { resourceVersion: "7" } }],
-  ["items that are no list", { metadata: { resourceVersion: "7" }, items: {} }],
+  ["items that are not a list", { metadata: { resourceVersion: "7" }, items: {} }],
   ["a text", "all is well"],
-  ["something in its place", [{ metadata: { resourceVersion: "7" }, items: [] }]],
-])("%s in place of a list deletes nothing, and is requested again", async (_, odd) => {
+  ["a list of lists", [{ metadata: { resourceVersion: "7" }, items: [] }]],
+])("%s in place of a list deletes nothing, and the list is requested again", async (_, odd) => {
   const bodies: Json[] = [];
   const { server, client } = serverWithBodies("list", bodies);
   const seen: string[] = [];
@@ -133,7 +133,7 @@ test.each<[string, Json]>([
   await reflector.stop();
 });
 
-test("an API server that refuses streamed lists is asked once, and that is no error", async () => {
+test("an API server that refuses streamed lists is asked once, which is not an error", async () => {
   const { server, client } = serverWithBodies("list", []);
   const seen: string[] = [];
   const reflector = open(client, seen);
@@ -160,7 +160,7 @@ test("an empty list may be null, as Go encodes nil slices", async () => {
 test.each<[string, Json]>([
   ["nothing", {}],
   ["a text", "all is well"],
-  ["resources that are no list", { resources: {} }],
+  ["resources that are not a list", { resources: {} }],
 ])("%s in place of a discovery document does not mean that the resource is not served", async (_, odd) => {
   const bodies: Json[] = [];
   const { server, client } = serverWithBodies("discovery", bodies);

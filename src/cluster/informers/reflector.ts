@@ -20,9 +20,9 @@ export interface ReflectorOptions {
   readonly resources: ResourceResolver;
   readonly resource: string;
   readonly labelSelector?: string;
-  /** Only this object, with no right to others. @default all of the resource */
+  /** Only this object, without permissions on others. @default all objects of the resource */
   readonly only?: { readonly namespace?: string; readonly name: string };
-  /** Only whether it is served counts: it is never listed. @default false */
+  /** Only whether it is served matters: it is never listed. @default false */
   readonly presence?: boolean;
   readonly prune: Prune;
   readonly timeSlices: TimeSliceQueue;

@@ -28,7 +28,7 @@ function polling(answers: (ApiResponse | Error)[]) {
   return { poller, observed, warnings, server };
 }
 
-test("the version is read at the start, and again later: an API server may be upgraded", async () => {
+test("the version is read at the start and periodically: an API server may be upgraded", async () => {
   const { poller, observed } = polling([version("37"), version("37"), version("38")]);
   await poller.first;
   expect(observed).toEqual([37]);
@@ -37,7 +37,7 @@ test("the version is read at the start, and again later: an API server may be up
   poller.stop();
 });
 
-test("what fails is tried again, and warned about once", async () => {
+test("a failed read is retried, and warned about once", async () => {
   const { poller, observed, warnings } = polling([
     refuse(403, "Forbidden"),
     new ConnectionError("socket hang up"),
@@ -51,7 +51,7 @@ test("what fails is tried again, and warned about once", async () => {
   poller.stop();
 });
 
-test("once stopped nothing is read", async () => {
+test("nothing is read after a stop", async () => {
   const { poller, server } = polling([]);
   poller.stop();
   await poller.first;
@@ -60,7 +60,7 @@ test("once stopped nothing is read", async () => {
   expect(server.asked).toHaveLength(asked);
 });
 
-/** A hook since 1.38. */
+/** A hook that exists since 1.38. */
 const modern = defineModule({
   name: "modern",
   summary: "for tests",
@@ -84,7 +84,7 @@ const modern = defineModule({
   assemble: () => ({}),
 });
 
-test("a cluster is ready with its version known, and an upgrade changes hooks and is announced", async () => {
+test("a cluster is ready once its version is known, and an upgrade changes hooks and is announced", async () => {
   const server = new TestApiServer();
   const gate = Promise.withResolvers<ApiResponse>();
   server.fault = () => gate.promise;

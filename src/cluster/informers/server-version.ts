@@ -3,11 +3,11 @@ import type { Log } from "../../core/log.ts";
 import { errorMessage, responseMessage } from "../client/api-response.ts";
 import type { Client } from "../client/client.ts";
 
-/** An API server is upgraded by restarting it; a minute later than that nothing depends on the old version. */
+/** An API server is upgraded by restarting it; a minute later nothing depends on the old version. */
 const POLL_MS = 60_000;
 /** While the version is unknown. */
 const RETRY_MS = 5_000;
-/** The answer is a constant of the API server. */
+/** The response is a constant of the API server. */
 const TIMEOUT_MS = 5_000;
 
 export interface ServerVersionOptions {
@@ -25,7 +25,7 @@ export class ServerVersionPoller {
   readonly #stopped = new AbortController();
   #timer: NodeJS.Timeout | undefined;
   #failing = false;
-  /** Done after the first attempt, even a failed one: a cluster is served without a known version. */
+  /** Resolves after the first attempt, even a failed one: a cluster is served without a known version. */
   readonly first: Promise<void>;
 
   constructor(options: ServerVersionOptions) {

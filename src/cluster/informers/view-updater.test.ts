@@ -78,7 +78,7 @@ test("an unchanged object is not applied", async () => {
   expect(applied).toEqual([]);
 });
 
-test("a change that is reverted while queued leaves the view as it was", async () => {
+test("a change that is reverted while queued leaves the view unchanged", async () => {
   const { updater, applied, zone } = await opened();
   updater.add("nodes", [change(node("b"))], false);
   updater.add("nodes", [change(node("a"))], false);
@@ -87,7 +87,7 @@ test("a change that is reverted while queued leaves the view as it was", async (
   expect(applied).toEqual(["b", "a"]);
 });
 
-test("an object that is deleted and recreated is there", async () => {
+test("an object that is deleted and recreated exists", async () => {
   const { updater, zone } = await opened();
   updater.add("nodes", [change(undefined)], false);
   updater.add("nodes", [change(node("a"))], false);

@@ -88,8 +88,8 @@ export class ViewUpdater {
   }
 
   /**
-   * Whether the view has the object unchanged: most node events are heartbeats, which change nothing that is kept. Only valid while the
-   * queue is empty, since a queued change may be about the same object.
+   * Whether the view has the object unchanged: most node events are heartbeats, which change no kept field. Only valid
+   * while the queue is empty, because a queued change may be about the same object.
    */
   #isUnchanged({ resource, namespace, name, object }: Change): boolean {
     if (this.#running !== undefined || object === undefined) return false;

@@ -35,7 +35,7 @@ export function inputOf(line: string, prune: Prune): ReflectorInput {
   }
 }
 
-/** A page of a list. Throws where it has no version to watch from. */
+/** A page of a list. Throws if it has no version to watch from. */
 export function pageOf(
   { items, resourceVersion: version, next, skipped }: ListPage,
   prune: Prune,

@@ -9,7 +9,7 @@ import { LEASE_TIMES, type LeaseTimes } from "./lease-state.ts";
 
 const PATH = "/apis/coordination.k8s.io/v1/namespaces/usher-system/leases/usher";
 
-/** Short, so that a test does not wait; the relations are those of the real ones. */
+/** Short, so that a test does not wait; the ratios are those of the real ones. */
 const TIMES: LeaseTimes = { durationMs: 1_500, renewMs: 50, renewDeadlineMs: 300, retryMs: 20 };
 
 function candidate(
@@ -41,7 +41,7 @@ async function until(holds: () => boolean): Promise<void> {
 
 afterEach(() => vi.useRealTimers());
 
-/** From here on time passes only when the test says so; answers of the test server still come by themselves. */
+/** From here on time advances only by the test; responses of the test server still arrive by themselves. */
 function stopTime(): (ms: number) => Promise<void> {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
   return async (ms) => {
@@ -77,7 +77,7 @@ test("the first candidate leads, and renews with the version of its last write",
 test("stopping awaits onStoppedLeading, releases, and the next candidate leads without waiting for the expiry", async () => {
   const server = new TestApiServer();
   const events: string[] = [];
-  // A lease that would last: only its release can make room.
+  // A long lease: only its release can end it.
   const times = { ...TIMES, durationMs: 3_600_000 };
   const a = candidate(server, "a", events, times);
   await until(() => a.leading);
@@ -185,7 +185,7 @@ test.each([
   await lease.stop();
 });
 
-test("after a renewal without response idle connections are closed before the retry", async () => {
+test("closes idle connections before the retry after a renewal without response", async () => {
   const server = new TestApiServer();
   const asked: string[] = [];
   const client = { ...server.client, closeIdleConnections: () => void asked.push("let go") };

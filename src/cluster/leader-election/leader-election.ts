@@ -27,7 +27,7 @@ interface LeaderElectionOptions {
   readonly name: string;
   /** Unique among all candidates: the pod's name. */
   readonly identity: string;
-  /** As an ownerReference, what a Lease that this candidate creates goes with. @default nothing */
+  /** The owner of a Lease that this candidate creates, as an ownerReference. @default none */
   readonly owner?: JsonObject | undefined;
   /** Called when this candidate becomes the leader. */
   readonly onStartedLeading: () => void;
@@ -57,7 +57,7 @@ export class LeaderElection {
   #isActive = false;
   #callbacks: Promise<void> = Promise.resolve();
   #acquired = "";
-  /** What others put on the Lease: a PUT replaces all of it. */
+  /** Metadata of other clients on the Lease: a PUT replaces all of it. */
   #metadata: JsonObject;
   #expiry: NodeJS.Timeout | undefined;
   #loop: Promise<void> = Promise.resolve();
@@ -122,7 +122,7 @@ export class LeaderElection {
         if (typeof record === "string") return this.#report(record);
         this.#state = leaseRead(this.#state, record, this.#clock());
         const then = leaseStep(this.#state, this.#clock());
-        // A free lease is acquired at once.
+        // A free lease is acquired immediately.
         return then.step === "read" || (await this.#write(then));
       }
       return await this.#write(next);
@@ -205,7 +205,7 @@ export class LeaderElection {
     });
   }
 
-  /** Guarded by the version of the last renewal: a no-op if another candidate acquired the lease. */
+  /** Conditional on the version of the last renewal: a no-op if another candidate acquired the lease. */
   async #release(): Promise<void> {
     try {
       // After a renewal with unknown result the version must be read.

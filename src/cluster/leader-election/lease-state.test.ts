@@ -25,7 +25,7 @@ test("a holder leads for less than the lease duration, and may miss a renewal", 
   const { durationMs, renewMs, renewDeadlineMs, retryMs } = LEASE_TIMES;
   expect(renewDeadlineMs).toBeLessThan(durationMs);
   expect(renewMs + 2 * retryMs).toBeLessThan(renewDeadlineMs);
-  // One that hangs is over, and the pause after it too, when there is as much time again.
+  // A renewal that hangs, and the pause after it, leave as much time again.
   expect(renewMs + 2 * leaseTimeoutMs(LEASE_TIMES)).toBeLessThanOrEqual(renewDeadlineMs);
   expect(1.25 * retryMs).toBeLessThanOrEqual(leaseTimeoutMs(LEASE_TIMES));
 });
@@ -57,7 +57,7 @@ describe("the next step", () => {
     expect(leaseStep(state, 1_015_000)).toEqual(step);
   });
 
-  test("acquires a released lease at once", () => {
+  test("acquires a released lease immediately", () => {
     const step = { step: "write", resourceVersion: "7", transitions: 4, acquires: true };
     expect(leaseStep(leaseRead(fresh, record({ holder: "" }), 5), 5)).toEqual(step);
   });
@@ -101,7 +101,7 @@ test("waits until the renewal is due, and reads no later than the lease's expiry
 });
 
 test("two candidates never lead at once, whatever is delayed, lost or stopped, and however their clocks are set", () => {
-  // Mostly quick, or hardly anybody would ever lead; now and then longer than any of the times.
+  // Mostly quick, otherwise candidates would rarely lead; sometimes longer than any of the times.
   const delay = fc.oneof({ weight: 6, arbitrary: fc.nat(200) }, { weight: 1, arbitrary: fc.nat(20_000) });
   const lost = fc.nat(9).map((chance) => chance === 0);
   const delays = fc.array(fc.record({ out: delay, back: delay, lost }), { minLength: 40, maxLength: 40 });

@@ -1,18 +1,19 @@
 import { at, isObject, type Json, type JsonObject, stringAt } from "../../core/json.ts";
 
 /**
- * Leader election by a Lease, as one candidate sees it. Pure: callers pass records and the time of the candidate's own clock. Times in
- * the Lease are other clocks' and for display only; what counts is for how long a record was observed unchanged, as in client-go.
+ * Leader election by a Lease, from the view of one candidate. Pure: callers pass records and the time of the
+ * candidate's own clock. Times in the Lease are from other clocks and for display only; the candidate measures for how
+ * long a record was observed unchanged, as in client-go.
  */
 
 export interface LeaseTimes {
-  /** After so long without a renewal another candidate may acquire the lease. */
+  /** After this time without a renewal another candidate may acquire the lease. */
   readonly durationMs: number;
   /** How often the holder renews. */
   readonly renewMs: number;
   /**
-   * How long the holder leads after its last successful renewal was sent. A Lease does not fence: the rest of the duration is for writes
-   * in flight.
+   * How long the holder leads after its last successful renewal was sent. A Lease does not fence: the rest of the
+   * duration is for writes in flight.
    */
   readonly renewDeadlineMs: number;
   /** How often a candidate reads the lease, and a holder retries a failed renewal. */
@@ -27,8 +28,9 @@ export const LEASE_TIMES: LeaseTimes = {
 };
 
 /**
- * The timeout of a request. A renewal that hangs is abandoned early enough for another attempt, which may take as long, before the
- * renew deadline. If the abandoned one arrives after all, its version conflicts or it renews the own lease: both are harmless.
+ * The timeout of a request. A renewal that hangs is abandoned early enough for another attempt, which may take as long,
+ * before the renew deadline. If the abandoned one arrives later, its version conflicts or it renews the own lease: both
+ * are harmless.
  */
 export function leaseTimeoutMs({ renewDeadlineMs, renewMs }: LeaseTimes): number {
   return (renewDeadlineMs - renewMs) / 2;
@@ -87,14 +89,14 @@ export type LeaseStep =
   | { readonly step: "read" }
   | {
       readonly step: "write";
-      /** `undefined`: it must not exist yet. */
+      /** `undefined`: the Lease must not exist yet. */
       readonly resourceVersion: string | undefined;
       readonly transitions: number;
       /** False for a renewal. */
       readonly acquires: boolean;
     };
 
-/** What to do next. */
+/** The next step. */
 export function leaseStep(state: LeaseState, now: number): LeaseStep {
   const { observed, identity } = state;
   if (observed === undefined) return { step: "read" };
@@ -121,7 +123,7 @@ export function leaseWait(state: LeaseState, now: number): number {
   return Math.min(times.retryMs, Math.max(1, observed.since + observed.record.durationMs - now));
 }
 
-/** What others put on a Lease. */
+/** Metadata of other clients on a Lease. */
 export function othersMetadata(body: Json | undefined): JsonObject {
   const metadata = at(body, "metadata");
   const { labels, annotations, ownerReferences } = isObject(metadata) ? metadata : {};

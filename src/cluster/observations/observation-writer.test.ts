@@ -39,7 +39,7 @@ test("replicas add to one object, which outlives them", async () => {
   expect(at(server.objects.get(PATH), "metadata", "labels")).toEqual({ "usher.dev/observations": "true" });
 });
 
-test("without news nothing is asked", async () => {
+test("without observations no request is sent", async () => {
   const server = new TestApiServer();
   const { writer } = replica(server);
   await writer.write();
@@ -47,7 +47,7 @@ test("without news nothing is asked", async () => {
   expect(server.asked).toEqual([]);
 });
 
-test("two replicas that write at once lose nothing", async () => {
+test("two replicas that write concurrently lose nothing", async () => {
   const server = new TestApiServer();
   const writers = [ALICE, BOB, ALICE].map((observed, i) => {
     const { writer } = replica(server);
@@ -59,7 +59,7 @@ test("two replicas that write at once lose nothing", async () => {
   expect(server.count("POST 409")).toBe(2);
 });
 
-test("what can't be written is kept, said once a try, and written later", async () => {
+test("observations that can't be written are kept, logged once per attempt, and written later", async () => {
   const server = new TestApiServer();
   const { writer, warnings } = replica(server);
   writer.add([ALICE], 1);

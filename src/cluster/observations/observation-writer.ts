@@ -14,7 +14,7 @@ import { errorMessage, isNotFound, responseMessage } from "../client/api-respons
 import type { Client } from "../client/client.ts";
 import { pathSegment } from "../client/discovery.ts";
 
-/** As short as for tallies: an administrator looks right after a try. Costs two requests of a replica with news. */
+/** As short as for tallies: an administrator looks right after an attempt. Costs two requests per replica with observations. */
 const INTERVAL_MS = 10_000;
 
 /** Each conflict means that another replica wrote; there are few replicas. */
@@ -25,13 +25,14 @@ interface ObservationWriterOptions {
   /** Usher's namespace. */
   readonly namespace: string;
   readonly log: Log;
-  /** As an ownerReference, what a ConfigMap that this replica creates goes with. @default nothing */
+  /** The owner of a ConfigMap that this replica creates, as an ownerReference. @default none */
   readonly owner?: JsonObject | undefined;
 }
 
 /**
- * Adds what this replica observed to what is stored, one ConfigMap a module. All replicas write the same object, guarded by its version,
- * so that nothing is lost with a pod. What could not be written is kept and tried again.
+ * Adds this replica's observations to the stored ones, one ConfigMap per module. All replicas write the same object,
+ * conditional on its version, so that nothing is lost with a pod. Observations that could not be written are kept and
+ * retried.
  */
 export class ObservationWriter {
   readonly #options: ObservationWriterOptions;

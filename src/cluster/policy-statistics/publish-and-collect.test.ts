@@ -41,7 +41,7 @@ function replica(server: TestApiServer, name: string, clock: () => number = () =
   };
 }
 
-test("each replica publishes a ConfigMap that goes with the installation, and only after changes", async () => {
+test("each replica publishes a ConfigMap owned by the installation, and only after changes", async () => {
   const server = new TestApiServer();
   const { publisher, count } = replica(server, "usher-1");
   await publisher.publish();
@@ -110,7 +110,7 @@ test("counts survive the replicas and the leader that counted them", async () =>
     await alive.publisher.publish();
     await leader.collector.collect();
   }
-  // The sum of those that are gone stands in one object.
+  // The sum of the gone replicas is in one object.
   expect([...server.objects.keys()].sort()).toEqual(
     ["alive", "retired"].map((name) => `${FOLDER}/usher-tallies-${name}`),
   );
@@ -166,13 +166,13 @@ test("a ConfigMap that reappears unchanged is observed from then on", async () =
   server.objects.delete(path);
   await leader.collector.collect();
   time = 1_800_000;
-  // No cluster gives a version twice. Here it shows that nothing was remembered.
+  // No cluster repeats a version. Here the repetition shows that nothing was remembered.
   server.objects.set(path, object);
   await leader.collector.collect();
   expect(leader.collector.of("placement", POLICY)).toMatchObject({ outcomes: { applied: 1 } });
 });
 
-test("of two collections the one started last counts, in whatever order they finish", async () => {
+test("of two collections the one started last counts, in any order of completion", async () => {
   const server = new TestApiServer();
   const [leader, other] = [replica(server, "leader"), replica(server, "other")];
   other.count(1);
@@ -191,7 +191,7 @@ test("of two collections the one started last counts, in whatever order they fin
   expect(leader.reported).toHaveLength(1);
 });
 
-test("stopping waits for what is being published, and publishes what was counted since", async () => {
+test("stopping waits for the write in flight, and publishes later counts", async () => {
   const server = new TestApiServer();
   const { publisher, count } = replica(server, "usher-1");
   const gate = Promise.withResolvers<undefined>();

@@ -141,7 +141,7 @@ test("decodes what it encodes", () => {
   );
 });
 
-test("omits what does not fit, and counts it", () => {
+test("omits tallies that do not fit, and counts them", () => {
   fc.assert(
     fc.property(fc.array(anyTally, { maxLength: 20 }), fc.nat(2_000), (tallies, most) => {
       const { text, left } = encodeTallies(tallies, most);
@@ -151,7 +151,7 @@ test("omits what does not fit, and counts it", () => {
   );
 });
 
-test("skips what it can't decode", () => {
+test("skips tallies that it can't decode", () => {
   for (const text of ["", "{", "null", "{}", "7", '[1,null,{},["m"],["m","K",null,"n"]]'])
     expect(() => decodeTallies(text)).not.toThrow();
   expect(decodeTallies('[["m","K",null,"n",null,null,"soon",[1,-2,"x"]],3]')).toEqual([

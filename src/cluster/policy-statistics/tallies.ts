@@ -6,7 +6,7 @@ import { at, isObject, type Json, listAt, stringAt } from "../../core/json.ts";
 /** Beyond this, the least recently counted policies are evicted. */
 const MOST_POLICIES = 10_000;
 
-/** Kept per policy: enough to see what they have in common. */
+/** Kept per policy: enough to see a common cause. */
 const MOST_CONFLICTS = 5;
 /** A message names an object, a field and two values; longer ones are cut. */
 const MESSAGE_LENGTH = 256;
@@ -90,7 +90,10 @@ function sum(a: CountedTally, b: CountedTally): CountedTally {
   };
 }
 
-/** The latest conflict of each field of each object, the latest first, some of each namespace. The text breaks ties, so that all replicas agree. */
+/**
+ * The latest conflict of each field of each object, the latest first, limited per namespace. The text breaks ties, so
+ * that all replicas agree.
+ */
 function conflictsOf(all: readonly DatedConflict[]): Pick<CountedTally, "conflicts"> {
   if (all.length === 0) return {};
   const latest = new Map<string, DatedConflict>();
@@ -153,7 +156,7 @@ export function encodeTallies(
   return { text: `[${lines.join(",\n")}]`, left: tallies.length - lines.length };
 }
 
-/** Decodes what another replica wrote. Skips what can't be decoded: a later version may write differently. */
+/** Decodes tallies of another replica. Skips those that can't be decoded: a later version may write another format. */
 export function decodeTallies(text: string): CountedTally[] {
   let parsed: Json;
   try {

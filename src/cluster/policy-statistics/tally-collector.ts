@@ -19,7 +19,7 @@ import {
   writeTallies,
 } from "./tally-objects.ts";
 
-/** Tallies of all replicas, those included that are gone, for reconcilers. */
+/** Tallies of all replicas, including those that are gone, for reconcilers. */
 export type TallySource = NonNullable<ReconcileContext["tallies"]>;
 
 /** Tallies that were unchanged for three heartbeats have no replica. Their sum replaces them. */
@@ -71,7 +71,7 @@ export class TallyCollector implements TallySource {
       this.#forgetAllBut(new Set(published.map(nameOf)));
       const own = tallyName(replica);
       const retired = published.find((item) => nameOf(item) === RETIRED);
-      // A replica that could not be seen for that long counts no longer, whatever it publishes then.
+      // A replica that was not seen for that long no longer counts, even if it publishes again.
       const [removed, others] = partition(
         published.filter((item) => nameOf(item) !== own && item !== retired),
         (item) => retiredNames(retired).includes(nameOf(item)),
@@ -103,7 +103,7 @@ export class TallyCollector implements TallySource {
     return false;
   }
 
-  /** In one write, with the names of those that are in the sum: until they are deleted, they must not count twice. */
+  /** In one write, with the names of the summed ConfigMaps: until they are deleted, they must not count twice. */
   async #retire(
     orphaned: readonly Json[],
     removed: readonly Json[],
@@ -126,7 +126,7 @@ export class TallyCollector implements TallySource {
     const { client, namespace } = this.#options;
     const resourceVersion = stringAt(item, "metadata", "resourceVersion") ?? "";
     const path = `${collectionOf(namespace)}/${pathSegment("name", nameOf(item))}`;
-    // Guarded by its version: a heartbeat in between keeps it.
+    // Conditional on its version: a heartbeat in between keeps it.
     await client.request("DELETE", path, { body: { preconditions: { resourceVersion } } });
   }
 }

@@ -10,17 +10,20 @@ export interface TallyOptions {
   readonly client: Client;
   /** Usher's namespace. */
   readonly namespace: string;
-  /** Names this process: the pod and when it started. */
+  /** Names this process: the pod and its start time. */
   readonly replica: string;
   readonly tallies: Tallies;
-  /** What the ConfigMaps go with when usher is removed, as an ownerReference. They outlive their replica. @default nothing */
+  /** The owner of the ConfigMaps, as an ownerReference: they are deleted with usher, but outlive their replica. @default none */
   readonly owner?: () => Promise<JsonObject | undefined>;
   readonly log: Log;
   /** Milliseconds, any origin. */
   readonly clock?: () => number;
 }
 
-/** Short, for users who look at a policy's status right after creating a pod. Costs a write per replica with news, and a list by the leader. */
+/**
+ * Short, for users who look at a policy's status right after creating a pod. Costs a write per replica with changes,
+ * and a list by the leader.
+ */
 export const TALLY_INTERVAL_MS = 10_000;
 
 /** Tallies are written this often even when unchanged, to show that the replica exists. */
@@ -41,7 +44,7 @@ export const RETIRED = tallyName("retired");
 /** Of the 1 MiB of a ConfigMap, minus metadata and JSON escapes. About 5,000 policies. */
 export const MOST_BYTES = 700_000;
 
-/** Writes one ConfigMap of tallies. `version`: the one that the write rests on. @default whatever is there */
+/** Writes one ConfigMap of tallies. `version`: the one that the write is based on. @default any */
 export async function writeTallies(
   { client, namespace, owner }: Pick<TallyOptions, "client" | "namespace" | "owner">,
   name: string,

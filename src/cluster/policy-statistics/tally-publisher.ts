@@ -10,7 +10,7 @@ import {
   writeTallies,
 } from "./tally-objects.ts";
 
-/** Publishes the tallies of this replica in a ConfigMap, which stays when the replica goes: the leader adds it to those of others. */
+/** Publishes the tallies of this replica in a ConfigMap, which outlives the replica: the leader adds it to those of others. */
 export class TallyPublisher {
   readonly #options: TallyOptions;
   readonly #clock: () => number;
@@ -27,7 +27,7 @@ export class TallyPublisher {
     this.#timer ??= setInterval(() => void this.publish(), TALLY_INTERVAL_MS).unref();
   }
 
-  /** Publishes what was counted since. */
+  /** Publishes the latest counts. */
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     await this.#publishing;

@@ -18,7 +18,7 @@ export interface ClusterSource extends Source {
   readonly resources: ResourceResolver;
   /** Of all lists of this process. */
   readonly lists: ListMemory;
-  /** Calls back after each change of the view, as `changed` does: for controllers, which start later than the cache. */
+  /** Calls back after each change of the view, like `changed`: for controllers, which start later than the cache. */
   readonly onChange: (listener: (changes: readonly Change[]) => void) => void;
 }
 
@@ -27,7 +27,7 @@ interface ClusterSourceOptions extends InformerCacheOptions {
   readonly readOnly?: boolean;
 }
 
-/** Opens a cluster. It is ready when `cache.waitForSync()` is fulfilled; until then it answers needs, and its view is not whole. */
+/** Opens a cluster. It is ready when `cache.waitForSync()` resolves; until then it answers needs, and its view is incomplete. */
 export function openCluster(options: ClusterSourceOptions): ClusterSource {
   const { client, assembly } = options;
   const resources = options.resources ?? createResources(client, assembly.modules);
@@ -39,7 +39,7 @@ export function openCluster(options: ClusterSourceOptions): ClusterSource {
   const version = new ServerVersionPoller({
     client,
     log: options.log,
-    // Hooks may depend on the version, so whatever follows them must look again.
+    // Hooks may depend on the version, so their users must be notified.
     observed: (observed) => void (assembly.observeServerVersion(observed) && changed([])),
   });
   const lists = new ListMemory(options.log);
@@ -65,7 +65,7 @@ export function openCluster(options: ClusterSourceOptions): ClusterSource {
   };
 }
 
-/** Of what is served: a resource that is not has no age. */
+/** Of served resources: others have no age. */
 function agesOf(statuses: readonly ResourceStatus[], now: number): ResourceAge[] {
   return statuses.flatMap(({ resource, served, lastEventAt }) =>
     served === true && lastEventAt !== undefined ? [{ resource, ms: Math.max(0, now - lastEventAt) }] : [],

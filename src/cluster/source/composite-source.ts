@@ -60,14 +60,14 @@ class Share extends Assembly {
   }
 }
 
-/** The assembly to open one of several sources with. */
+/** The assembly for opening one of several sources. */
 export function shareOf(assembly: Assembly, owns: Owns): Assembly {
   return new Share(assembly, owns);
 }
 
 /**
- * Several sources as one, such as policies from files and nodes from a cluster. Each was opened with its share of the assembly. The last
- * one provides what none owns, and access reviews.
+ * Several sources as one, such as policies from files and nodes from a cluster. Each was opened with its share of the
+ * assembly. The last one provides resources that no other provides, and access reviews.
  */
 export function composeSources(
   assembly: Assembly,

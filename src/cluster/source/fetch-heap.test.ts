@@ -8,15 +8,15 @@ import type { Json } from "../../core/json.ts";
 const fixture = useHttpFixture();
 const READER = fileURLToPath(new URL("../../../test/support/cluster/list-reader.ts", import.meta.url));
 
-/** The heap of a replica in a container of 512 MiB, without what its view may take. */
+/** The heap of a replica in a container of 512 MiB, minus the maximum size of its view. */
 const HEAP_MB = 192;
 
 const COUNT = 22;
 
-/** Of all shapes the one that takes most memory once it is parsed: 27 MB. */
+/** The shape that takes the most memory once parsed: 27 MB. */
 const EMPTY = Array.from({ length: 427_000 }, () => ({}));
 
-/** Objects of 1.28 MB each, by what they have so much of. */
+/** Objects of 1.28 MB each, by the field that makes them large. */
 const OBJECTS: Readonly<Record<string, (i: number) => Json>> = {
   managedFields: (i) => ({ metadata: { name: `o${i}`, managedFields: EMPTY } }),
   spec: (i) => ({ metadata: { name: `o${i}` }, spec: EMPTY }),
@@ -47,7 +47,7 @@ test.each(Object.keys(OBJECTS))(
     ]);
     const { scanned, previewed } = JSON.parse(stdout);
     expect(scanned).toBe(COUNT);
-    // Managed fields are dropped as they are read. Of objects that are kept, as many as fit.
+    // Managed fields are dropped as they are read. Of kept objects, as many as fit.
     if (shape === "managedFields") expect(previewed).toEqual(Array(3).fill(COUNT));
     else expect(Math.max(...previewed)).toBeGreaterThan(0);
   },

@@ -20,7 +20,7 @@ function asking(server: TestApiServer) {
   return createNeeds(server.client, server.resources);
 }
 
-test("a list is read in pages up to its limit, and says whether it is whole", async () => {
+test("a list is read in pages up to its limit, and reports whether it is complete", async () => {
   const server = serverWithPods(250);
   const [whole, cut, exact] = await asking(server)([listOf(1_000), listOf(120), listOf(250)], testDeadline());
   expect(whole).toMatchObject({ complete: true, found: { length: 250 } });
@@ -30,7 +30,7 @@ test("a list is read in pages up to its limit, and says whether it is whole", as
   expect(server.asked[0]).toBe("GET /api/v1/namespaces/shop/pods?labelSelector=app%3Dweb&limit=25");
 });
 
-test("a list goes on where an earlier one stopped, by fields as well, and whole where it is asked for", async () => {
+test("a list continues from a token, with field selectors, and is complete on request", async () => {
   const server = serverWithPods(150);
   server.put("/api/v1/namespaces/shop/pods/p0", { metadata: { managedFields: [{ manager: "kubelet" }] } });
   const list = { resource: "pods", namespace: "shop", fieldSelector: "spec.nodeName=", managers: true };
@@ -52,7 +52,7 @@ test("a list goes on where an earlier one stopped, by fields as well, and whole 
   ]);
 });
 
-test("a list whose share of the time runs out gives what it has, as incomplete", async () => {
+test("a list whose share of the time runs out returns its objects as incomplete", async () => {
   const server = serverWithPods(250);
   let pages = 0;
   server.fault = () => (pages++ === 1 ? new Promise(() => undefined) : undefined);
@@ -60,7 +60,7 @@ test("a list whose share of the time runs out gives what it has, as incomplete",
   expect(fact).toMatchObject({ complete: false, found: { length: 25 } });
 });
 
-test("a list of which nothing was read in time has failed", async () => {
+test("a list without any object read in time has failed", async () => {
   const server = serverWithPods(5);
   server.fault = () => new Promise(() => undefined);
   const [fact] = await asking(server)([listOf(10, 0.05)], testDeadline(2_000));
@@ -68,12 +68,7 @@ test("a list of which nothing was read in time has failed", async () => {
 });
 
 test.each<[string, number, object, object]>([
-  [
-    "complete: exact, whatever is selected",
-    250,
-    { labelSelector: "app=web" },
-    { complete: true, total: 150 },
-  ],
+  ["complete: exact, with any selector", 250, { labelSelector: "app=web" }, { complete: true, total: 150 }],
   ["cut without selectors: with the API server's estimate", 120, {}, { complete: false, total: 150 }],
   ["cut within a page", 1, {}, { complete: false, total: 150 }],
   ["cut with a selector: unknown", 120, { labelSelector: "app=web" }, { complete: false }],
@@ -84,7 +79,7 @@ test.each<[string, number, object, object]>([
   expect(rest).toEqual(expected);
 });
 
-test("the total of a list that a later page failed for is that of the page before", async () => {
+test("the total of a list is that of the last page that was read", async () => {
   const server = serverWithPods(250);
   let pages = 0;
   server.fault = () => (pages++ === 1 ? refuse(410, "Expired") : undefined);
@@ -97,7 +92,7 @@ test.each<[string, unknown]>([
   ["negative", -1],
   ["a text", "12"],
   ["a fraction", 0.5],
-])("an estimate that is %s is none", async (_, remainingItemCount) => {
+])("ignores an estimate that is %s", async (_, remainingItemCount) => {
   const server = new TestApiServer();
   const metadata = { continue: "x", remainingItemCount: remainingItemCount as number };
   server.fault = () => answerOf(200, { kind: "PodList", metadata, items: [{}] });
@@ -123,7 +118,7 @@ test("a timeout in milliseconds ends a list before its share does", async () => 
   expect(performance.now() - started).toBeLessThan(10_000);
 });
 
-/** Pods with so many characters each, and the memory of the lists that are asked for. */
+/** Pods of this many characters each, and the memory of the requested lists. */
 function fatPods(count: number, size: number, more: (i: number) => JsonObject = () => ({})) {
   const server = new TestApiServer();
   for (let i = 0; i < count; i++)
@@ -136,7 +131,7 @@ function fatPods(count: number, size: number, more: (i: number) => JsonObject = 
 
 const PODS = { resource: "pods", namespace: "shop" };
 
-test("a list that takes the memory ends as if by its limit, is counted, and goes on from there", async () => {
+test("a list that exhausts the memory ends as if by its limit, is counted, and can be continued", async () => {
   const { memory, ask } = fatPods(60, 1_000_000);
   const [first] = await ask([{ list: PODS, limit: 100, share: 1 }], testDeadline());
   expect(first).toMatchObject({
@@ -152,17 +147,17 @@ test("a list that takes the memory ends as if by its limit, is counted, and goes
   expect(memory.full).toBe(false);
 });
 
-test("lists that are read at the same time share the memory", async () => {
+test("concurrent lists share the memory", async () => {
   const { ask } = fatPods(60, 1_000_000);
   const needs = [90, 91, 92, 93].map((limit): Need => ({ list: PODS, limit, share: 1 }));
   const facts = await ask(needs, testDeadline());
   const found = facts.map((fact) => ("found" in fact ? (fact.found as readonly unknown[]).length : 0));
-  // Alone each of them gets 43. The first that ends leaves room to the others.
+  // Alone each of them gets 43. The first that ends frees memory for the others.
   expect(Math.min(...found)).toBeLessThan(20);
   expect(facts.every((fact) => !("complete" in fact && fact.complete))).toBe(true);
 });
 
-test("managed fields that are not asked for take no memory", async () => {
+test("managed fields that are not requested take no memory", async () => {
   const managedFields = ["x".repeat(1_000_000)];
   const { memory, ask } = fatPods(60, 10, () => ({ metadata: { managedFields } }));
   const need: Need = { list: PODS, limit: 100, share: 1 };
@@ -170,7 +165,7 @@ test("managed fields that are not asked for take no memory", async () => {
   expect(memory.cuts).toEqual([]);
 });
 
-test("an object that is too large is left out, named in the log, counted, and the list is not whole", async () => {
+test("an object that is too large is left out, named in the log and counted, and the list is incomplete", async () => {
   const { memory, logged, ask } = fatPods(3, 10, (i) =>
     i === 1 ? { spec: { text: "x".repeat(17_000_000) } } : {},
   );

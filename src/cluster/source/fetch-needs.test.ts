@@ -33,9 +33,9 @@ test("an object of any version is read from the watch cache", async () => {
 });
 
 test.each<[string, ApiResponse | Error | undefined, object]>([
-  ["an object that is not there is absent", undefined, { absent: "NotFound" }],
+  ["a missing object is absent", undefined, { absent: "NotFound" }],
   [
-    "a 404 as text of a kind that discovery lists is a failure",
+    "a 404 as text for a kind that discovery lists is a failure",
     NO_SUCH_API,
     { failed: "nodes n1: the API server answered 404: 404 page not found", status: 404 },
   ],
@@ -102,7 +102,7 @@ test("where discovery is refused, its status code is the fact's", async () => {
   ]);
 });
 
-test("a resource that can't be named fails and does not reject", async () => {
+test("a resource that can't be resolved fails and does not reject", async () => {
   const server = new TestApiServer();
   const resources = { ...server.resources, pathOf: () => Promise.reject(new Error("things are not served")) };
   const fetch = createNeeds(server.client, resources);
@@ -113,7 +113,7 @@ test("a resource that can't be named fails and does not reject", async () => {
   ]);
 });
 
-test("facts come in the order of the needs, and are fetched side by side", async () => {
+test("facts come in the order of the needs, and are fetched in parallel", async () => {
   const server = new TestApiServer();
   server.put("/api/v1/namespaces/shop/pods/p0", {});
   const both = Promise.withResolvers<undefined>();
@@ -128,7 +128,7 @@ test("facts come in the order of the needs, and are fetched side by side", async
   expect(facts).toMatchObject([{ absent: "NotFound" }, { found: { metadata: { name: "p0" } } }]);
 });
 
-test("an access review answers with its status", async () => {
+test("an access review returns its status", async () => {
   const server = new TestApiServer();
   server.fault = (_, path, { body }) => {
     expect(path).toBe("/apis/authorization.k8s.io/v1/subjectaccessreviews");
@@ -140,7 +140,7 @@ test("an access review answers with its status", async () => {
   ]);
 });
 
-test("a busy API server is asked again within the deadline", async () => {
+test("a busy API server is retried within the deadline", async () => {
   const server = new TestApiServer();
   let asked = 0;
   server.fault = () =>
@@ -156,7 +156,7 @@ test("a busy API server is asked again within the deadline", async () => {
   ]);
 });
 
-test("a caller that leaves is answered at once, and a read without callers is aborted", async () => {
+test("a caller that leaves is answered immediately, and a read without callers is aborted", async () => {
   const server = new TestApiServer();
   let given: AbortSignal | undefined;
   server.fault = (_, __, { signal }) => {
@@ -182,7 +182,7 @@ test("equal needs of many requests share a read, but never one that was sent bef
     return reads === 1 ? first.promise : undefined;
   };
   const early = fetch([NODE], testDeadline());
-  // Read for the first one, and on its way back, while the node changes.
+  // Read for the first request, and in flight while the node changes.
   const old = server.objects.get("/api/v1/nodes/n1") ?? {};
   server.put("/api/v1/nodes/n1", { spec: { unschedulable: true } });
   const late = [1, 2, 3, 4].map(() => fetch([NODE], testDeadline()));

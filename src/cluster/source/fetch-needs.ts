@@ -14,8 +14,9 @@ import { batcherKey, type CommitBatchers } from "../commits/commit-batchers.ts";
 export type FetchNeeds = (needs: readonly Need[], deadline: Deadline) => Promise<readonly Fact[]>;
 
 /**
- * Fetches from the API server what the view does not hold, all needs of a call in parallel. With `batchers`, an object that other
- * requests are changing is returned in its newest state, not yet written, in turn; without, facts are always what is stored.
+ * Fetches from the API server what the view does not hold, all needs of a call in parallel. With `batchers`, an object
+ * that other requests are changing is returned in its newest, unwritten state, in turn; without, facts are always the
+ * stored state.
  */
 export function createNeeds(
   client: Client,
