@@ -84,7 +84,7 @@ describe("reviews", () => {
     ]);
   });
 
-  test("are asked about at the API server each time, for system:masters too", async () => {
+  test("are authorized at the API server each time, also for system:masters", async () => {
     const mallory = ["X-Remote-User", "mallory", "X-Remote-Group", "system:masters"];
     const got = await send({ headers: [...mallory, ...JSON_BODY] });
     expect(got.status).toBe(403);
@@ -93,7 +93,7 @@ describe("reviews", () => {
     expect(commits).toBe(0);
   });
 
-  test("with the query's timeout", async () => {
+  test("use the query's timeout", async () => {
     expect(
       (
         await ask(`${REVIEWS}?timeout=2s`, {
@@ -118,12 +118,12 @@ describe("reviews", () => {
       REVIEW.replace("admission.k8s.io/v1", "admission.k8s.io/v1beta1"),
       400,
     ],
-  ])("with %s: refused", async (_what, headers, body, code) => {
+  ])("with %s are refused", async (_what, headers, body, code) => {
     expect((await send({ headers, body })).status).toBe(code);
   });
 
   test.each(["GET", "PUT", "PATCH", "DELETE", "OPTIONS"])(
-    "by %s: 405 after the access review",
+    "with method %s get 405 after the access review",
     async (method) => {
       const got = await ask(REVIEWS, { method });
       expect(got.status).toBe(405);
@@ -132,7 +132,7 @@ describe("reviews", () => {
     },
   );
 
-  test("are refused with 503 where access can't be reviewed", async () => {
+  test("are refused with 503 if access can't be reviewed", async () => {
     const failing = await startTestServer({
       source: reviewed([], { fetch: async (needs) => needs.map(() => ({ failed: "no API server" })) }),
       aggregated: { api: API, frontProxy: settings },
@@ -143,7 +143,7 @@ describe("reviews", () => {
   });
 });
 
-describe("who is not the front proxy is nobody", () => {
+describe("a client other than the front proxy is not authenticated", () => {
   const refusals = async (changes: Partial<Call>) => {
     const codes = [];
     for (const got of [
@@ -154,16 +154,16 @@ describe("who is not the front proxy is nobody", () => {
       expect(status(got)).toMatchObject({ kind: "Status", status: "Failure", code: got.status });
       codes.push(got.status);
     }
-    expect(asked, "nobody is asked about").toEqual([]);
+    expect(asked, "no access is reviewed").toEqual([]);
     expect(commits).toBe(0);
     return codes;
   };
 
-  test("forged headers without a certificate", async () => {
+  test("with forged headers without a certificate", async () => {
     expect(await refusals({ client: undefined })).toEqual([401, 401, 401]);
   });
 
-  test("with a certificate of another authority, of the same name too", async () => {
+  test("with a certificate of another CA, even of the same name", async () => {
     for (const name of ["elsewhere", "front-proxy-ca"]) {
       const other = await Authority.create(name);
       const forged = await other.issue({ user: "front-proxy-client", groups: ["system:masters"] });
@@ -179,7 +179,7 @@ describe("who is not the front proxy is nobody", () => {
     expect(await refusals({ client: kubelet })).toEqual([401, 401, 401]);
   });
 
-  test("the certificate without headers, with an empty user, or with two", async () => {
+  test("with the certificate without headers, with an empty user, or with two users", async () => {
     const forms = [
       [],
       ["X-Remote-User", ""],
@@ -198,7 +198,7 @@ describe("who is not the front proxy is nobody", () => {
     expect(asked).toEqual([]);
   });
 
-  test("a webhook's path needs no certificate, and headers give no right there", async () => {
+  test("a webhook's path needs no certificate, and headers grant nothing there", async () => {
     const got = await ask("/validate/record", {
       method: "POST",
       headers: [...API_SERVER, ...JSON_BODY],
@@ -209,17 +209,14 @@ describe("who is not the front proxy is nobody", () => {
     expect(asked).toEqual([]);
   });
 
-  test.each(["//apis", "/apis/../apis", "/%61pis", "/APIS", "/apisx"])(
-    "%s is none of its paths",
-    async (path) => {
-      expect((await ask(path, { client: undefined })).status).toBeGreaterThanOrEqual(401);
-      expect(asked).toEqual([]);
-    },
-  );
+  test.each(["//apis", "/apis/../apis", "/%61pis", "/APIS", "/apisx"])("does not serve %s", async (path) => {
+    expect((await ask(path, { client: undefined })).status).toBeGreaterThanOrEqual(401);
+    expect(asked).toEqual([]);
+  });
 });
 
 describe("discovery", () => {
-  test("needs a user who may, and says what there is", async () => {
+  test("requires authorization, and lists the resource", async () => {
     const user = ["X-Remote-User", "ann", "X-Remote-Group", "system:authenticated"];
     const groups = await ask("/apis", { headers: user });
     expect(at(status(groups), "groups", 0, "name")).toBe(API.group);
@@ -243,7 +240,7 @@ describe("discovery", () => {
     ]);
   });
 
-  test("of all at once, where that is asked for", async () => {
+  test("serves the aggregated document on request", async () => {
     const v2 = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
     const accept = `${v2},application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json`;
     const got = await ask("/apis", { headers: [...API_SERVER, "Accept", accept] });
@@ -255,7 +252,7 @@ describe("discovery", () => {
     });
   });
 
-  test("OpenAPI has the one path in both versions", async () => {
+  test("serves OpenAPI with the one path in both versions", async () => {
     for (const path of ["/openapi/v2", `/openapi/v3/apis/${API.group}/v1`])
       expect(Object.keys(at(status(await ask(path)), "paths") ?? {}), path).toEqual([REVIEWS]);
     const index = await ask("/openapi/v3");
@@ -282,8 +279,8 @@ describe("discovery", () => {
   });
 });
 
-describe("the settings are followed", () => {
-  test("a new authority is accepted at once, the old one no longer, on its open connection too", async () => {
+describe("the settings of the front proxy", () => {
+  test("a new CA is accepted immediately and the old one no longer, also on its open connection", async () => {
     const live = frontProxy(authenticationConfigMap(authority.pem.certificate));
     const rotating = await startTestServer({
       source: reviewed(asked),
@@ -302,7 +299,7 @@ describe("the settings are followed", () => {
     expect((await by(client, { agent })).status, "trusted before and after").toBe(200);
     expect((await by(renewed)).status).toBe(200);
     live.offer(authenticationConfigMap(next.pem.certificate));
-    expect((await by(client, { agent })).status, "on the connection from before").toBe(401);
+    expect((await by(client, { agent })).status, "on the old connection").toBe(401);
     expect((await by(client)).status).toBe(401);
     expect((await by(renewed)).status).toBe(200);
     live.offer(
@@ -313,7 +310,7 @@ describe("the settings are followed", () => {
     await rotating.close();
   });
 
-  test("before they are read nobody is known, whatever the certificate", async () => {
+  test("before they are read no client is authenticated, whatever the certificate", async () => {
     const waiting = await startTestServer({
       source: reviewed(asked),
       aggregated: { api: API, frontProxy: frontProxy(undefined) },
@@ -324,7 +321,7 @@ describe("the settings are followed", () => {
     await waiting.close();
   });
 
-  test("it is not served together with a client CA", async () => {
+  test("the aggregated API is not served together with a client CA", async () => {
     const starting = startTestServer({
       clients: { ca: authority.pem.certificate },
       aggregated: { api: API, frontProxy: settings },

@@ -23,13 +23,13 @@ export interface AggregatedOptions {
   readonly now?: (() => number) | undefined;
 }
 
-/** What follows from the head of a request: a response, or what reviews its body. */
+/** The result of a request's head: a response, or a function that reviews its body. */
 export type Admitted = HttpResponse | Handle;
 
 /**
- * Serves validating reviews as a resource of an aggregated API. Every request is authenticated by the certificate and the headers of the
- * front proxy, then authorized by a SubjectAccessReview, before anything else is looked at. So a review comes from an identity that may
- * create reviews, and may make usher write.
+ * Serves validating reviews as a resource of an aggregated API. Every request is authenticated by the certificate and
+ * the headers of the front proxy, then authorized by a SubjectAccessReview, before anything else. So a review comes
+ * from an identity that may create reviews, and usher may write for it.
  */
 export class AggregatedServing {
   readonly #options: AggregatedOptions;
@@ -46,7 +46,7 @@ export class AggregatedServing {
     this.#handle = new ReviewHandler({ source, log, now }).handle;
   }
 
-  /** The authority by which the handshake verifies clients. Without settings none, never those of the system. */
+  /** The CA by which the handshake verifies clients. Without settings it is empty, never the system's CAs. */
   get ca(): string | string[] {
     return this.#options.frontProxy.current?.ca ?? [];
   }

@@ -1,7 +1,7 @@
 import type { UserInfo } from "../../core/evaluate/request.ts";
 import type { JsonObject } from "../../core/json.ts";
 
-/** Verbs of requests to a collection, as the API server derives them; to an object GET is get and DELETE is delete. */
+/** Verbs of requests to a collection, as the API server derives them; for an object GET is get and DELETE is delete. */
 const VERBS: Readonly<Record<string, string>> = {
   GET: "list",
   HEAD: "list",
@@ -17,7 +17,7 @@ const OBJECT_VERBS: Readonly<Record<string, string>> = {
   DELETE: "delete",
 };
 
-/** The spec of the SubjectAccessReview for a request, with the attributes by which an API server authorizes it itself. */
+/** The spec of the SubjectAccessReview for a request, with the attributes by which an API server itself would authorize it. */
 export function accessOf(
   { username, groups, uid, extra }: UserInfo,
   method: string,

@@ -4,10 +4,10 @@ import { REVIEW_KIND, type ReviewApi } from "./review-api.ts";
 
 const JSON_TYPE = "application/json";
 
-/** How clients ask for all groups, versions and resources at once, and what such an answer is. */
+/** The content type with which clients request all groups, versions and resources at once. */
 const AGGREGATED_TYPE = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-/** A document that can be asked for by GET. */
+/** A document that can be read with GET. */
 interface Document {
   readonly type: string;
   readonly body: string;
@@ -54,7 +54,7 @@ export class Documents {
     return this.#byPath.has(path);
   }
 
-  /** `undefined` where the client takes no form of it. */
+  /** `undefined` if the client accepts no form of it. */
   at(path: string, accept: string | undefined): Document | undefined {
     const types = (accept ?? "*/*").toLowerCase().split(",").map(spelled);
     if (path === "/apis" && types.includes(AGGREGATED_TYPE.toLowerCase())) return this.#aggregated;
@@ -64,7 +64,7 @@ export class Documents {
   }
 }
 
-/** A media type without blanks and without what only ranks it. */
+/** A media type without spaces and without quality parameters. */
 function spelled(type: string): string {
   const [name, ...parameters] = type.split(";").map((part) => part.trim());
   return [name, ...parameters.filter((one) => !/^(?:q|charset|profile)=/.test(one))].join(";");

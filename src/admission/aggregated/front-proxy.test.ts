@@ -7,7 +7,7 @@ import { LiveFrontProxy, parseFrontProxy } from "./front-proxy.ts";
 
 const { ca } = await makeCertificate(["x"]);
 
-test("reads authority, names and headers", () => {
+test("reads CA, names and headers", () => {
   expect(parseFrontProxy(authenticationConfigMap(`some text\n${ca}`))).toEqual({
     ca,
     names: ["front-proxy-client"],
@@ -18,7 +18,7 @@ test("reads authority, names and headers", () => {
   });
 });
 
-test("no names means any; headers that older API servers do not have are none", () => {
+test("an empty name list allows any name, and headers that older API servers lack are empty", () => {
   const data = { "requestheader-allowed-names": "[]", "requestheader-uid-headers": "" };
   expect(parseFrontProxy(authenticationConfigMap(ca, data))).toMatchObject({
     names: undefined,
@@ -31,12 +31,12 @@ test.each<[string, JsonObject | undefined, string]>([
   ["nothing in it", {}, "--requestheader-client-ca-file"],
   ["no certificate", authenticationConfigMap("rubbish"), "--requestheader-client-ca-file"],
   [
-    "names that are no list",
+    "names that are not a list",
     authenticationConfigMap(ca, { "requestheader-allowed-names": "front" }),
     "requestheader-allowed-names is not a JSON list",
   ],
   [
-    "names that are no strings",
+    "names that are not strings",
     authenticationConfigMap(ca, { "requestheader-allowed-names": "[1]" }),
     "requestheader-allowed-names is not a JSON list",
   ],
@@ -45,13 +45,13 @@ test.each<[string, JsonObject | undefined, string]>([
     authenticationConfigMap(ca, { "requestheader-username-headers": "[]" }),
     "username-headers",
   ],
-])("%s: says what is missing", (_what, configMap, says) => {
+])("%s: reports what is missing", (_what, configMap, says) => {
   const problem = parseFrontProxy(configMap);
   expect(problem).toContain(says);
   expect(problem).toContain("kube-system/extension-apiserver-authentication");
 });
 
-test("says once what it waits for, keeps the last valid settings, and reports only new ones", () => {
+test("reports once what it waits for, keeps the last valid settings, and reports only new ones", () => {
   const lines: string[] = [];
   const log = {
     ...SILENT,
@@ -70,7 +70,7 @@ test("says once what it waits for, keeps the last valid settings, and reports on
   expect(used).toEqual([ca]);
   live.offer(undefined);
   expect(live.current?.ca).toBe(ca);
-  expect(lines.at(-1)).toContain("the last ones stay");
+  expect(lines.at(-1)).toContain("the last valid settings stay in use");
   follower.stop();
   live.offer(authenticationConfigMap(ca, { "requestheader-allowed-names": "[]" }));
   expect(used).toHaveLength(1);

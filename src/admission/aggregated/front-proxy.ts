@@ -3,7 +3,7 @@ import type { Log } from "../../core/log.ts";
 import { certificatesOf } from "../tls/bundle.ts";
 import type { ClientCheck } from "../tls/client-certificate.ts";
 
-/** Where an API server says how its aggregation layer can be known. */
+/** Where an API server publishes how to authenticate its aggregation layer. */
 export const FRONT_PROXY_CONFIG_MAP = {
   resource: "configmaps",
   namespace: "kube-system",
@@ -20,7 +20,7 @@ const KEYS = {
   extraPrefix: "requestheader-extra-headers-prefix",
 } as const;
 
-/** How the front proxy of the cluster is known, and in which headers it says who is asking. Header names are in lower case. */
+/** How to authenticate the cluster's front proxy, and the headers with the user's identity. Header names are in lower case. */
 export interface FrontProxy extends ClientCheck {
   readonly usernameHeaders: readonly string[];
   readonly uidHeaders: readonly string[];
@@ -28,7 +28,7 @@ export interface FrontProxy extends ClientCheck {
   readonly extraHeaderPrefixes: readonly string[];
 }
 
-/** The settings that an API server publishes in a ConfigMap; or why there are none, as a sentence. */
+/** The settings that an API server publishes in a ConfigMap; or an error message. */
 export function parseFrontProxy(configMap: Json | undefined): FrontProxy | string {
   if (configMap === undefined) return `${WHERE} does not exist: an API server with aggregation writes it`;
   const data = at(configMap, "data");
@@ -45,7 +45,7 @@ export function parseFrontProxy(configMap: Json | undefined): FrontProxy | strin
   if (usernameHeaders.length === 0) return `${WHERE} has no ${KEYS.username}`;
   return {
     ca: authorities.join(""),
-    // No names means every certificate of the authority.
+    // An empty list allows every certificate of the CA.
     names: names.length === 0 ? undefined : names,
     usernameHeaders,
     uidHeaders: headers(KEYS.uid),
@@ -54,7 +54,7 @@ export function parseFrontProxy(configMap: Json | undefined): FrontProxy | strin
   };
 }
 
-/** A list in JSON, as all values of a ConfigMap are text; empty where it is absent. */
+/** A JSON list, because all values of a ConfigMap are strings; empty if absent. */
 function listIn(data: Json | undefined, key: string): readonly string[] | undefined {
   const text = stringAt(data, key);
   if (text === undefined || text === "") return at(data, key) === undefined || text === "" ? [] : undefined;
@@ -77,21 +77,24 @@ export class LiveFrontProxy {
     this.#log = log;
   }
 
-  /** Absent until the first valid settings were read: then no client is known. */
+  /** Absent until the first valid settings were read: until then no client is authenticated. */
   get current(): FrontProxy | undefined {
     return this.#current;
   }
 
   /**
-   * Takes the ConfigMap as it is now; `undefined` where it does not exist. Where it can't be used the last valid settings stay: the API
-   * server writes it again, and calls meanwhile.
+   * Updates the settings from the ConfigMap; `undefined` if it does not exist. If it is invalid the last valid settings
+   * stay: the API server rewrites it, and calls in the meantime.
    */
   offer(configMap: Json | undefined): void {
     const parsed = parseFrontProxy(configMap);
     if (typeof parsed === "string") {
       if (parsed === this.#reported) return;
       this.#reported = parsed;
-      const effect = this.#current === undefined ? "no request can be authenticated" : "the last ones stay";
+      const effect =
+        this.#current === undefined
+          ? "no request can be authenticated"
+          : "the last valid settings stay in use";
       this.#log.warn({ error: parsed }, `waiting for the settings of the front proxy: ${effect}`);
       return;
     }

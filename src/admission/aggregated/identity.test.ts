@@ -10,7 +10,7 @@ const settings = (data = {}) => {
   return current;
 };
 
-test("user, uid, groups and extra, each line for itself", () => {
+test("reads user, uid, groups and extra, each line separately", () => {
   const headers = {
     "x-remote-user": ["ann"],
     "x-remote-uid": ["7"],
@@ -33,7 +33,7 @@ test("user, uid, groups and extra, each line for itself", () => {
   });
 });
 
-test("names beyond ASCII are UTF-8, which Node reads as Latin-1", () => {
+test("decodes names beyond ASCII as UTF-8, which Node reads as Latin-1", () => {
   const sent = Buffer.from("Jürgen 日本").toString("latin1");
   expect(identityOf({ "x-remote-user": [sent] }, settings())).toEqual({
     username: "Jürgen 日本",
@@ -42,7 +42,7 @@ test("names beyond ASCII are UTF-8, which Node reads as Latin-1", () => {
   expect(identityOf({ "x-remote-user": ["\xff"] }, settings())).toContain("not UTF-8");
 });
 
-test("the first header that is there names the user, of those that are configured", () => {
+test("the first present header of the configured ones names the user", () => {
   const proxy = settings({ "requestheader-username-headers": '["X-Remote-User","X-Other-User"]' });
   expect(identityOf({ "x-other-user": ["b"] }, proxy)).toMatchObject({ username: "b" });
   expect(identityOf({ "x-other-user": ["b"], "x-remote-user": ["a"] }, proxy)).toMatchObject({
@@ -51,13 +51,13 @@ test("the first header that is there names the user, of those that are configure
   expect(identityOf({ "x-other-user": ["b"] }, settings())).toContain("names no user");
 });
 
-test("without a header for groups nobody has one", () => {
+test("without a header for groups the user has none", () => {
   const proxy = settings({ "requestheader-group-headers": "" });
   const headers = { "x-remote-user": ["a"], "x-remote-group": ["system:masters"] };
   expect(identityOf(headers, proxy)).toEqual({ username: "a", groups: ["system:authenticated"] });
 });
 
-test("every user is authenticated, but one whom the API server does not know", () => {
+test("every user is authenticated, except one whom the API server does not know", () => {
   const groupsOf = (user: string, ...groups: readonly string[]) => {
     const identity = identityOf({ "x-remote-user": [user], "x-remote-group": groups }, settings());
     return typeof identity === "string" ? identity : identity.groups;

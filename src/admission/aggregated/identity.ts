@@ -2,15 +2,15 @@ import type { UserInfo } from "../../core/evaluate/request.ts";
 import { type Json, setOwn } from "../../core/json.ts";
 import type { FrontProxy } from "./front-proxy.ts";
 
-/** Headers by name in lower case, each line for itself: `headersDistinct` of Node. */
+/** Headers by name in lower case, each line separately: `headersDistinct` of Node. */
 export type Headers = Readonly<Record<string, readonly string[] | undefined>>;
 
 /** Node reads headers as Latin-1; the front proxy writes UTF-8. */
 const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
- * The user for whom the front proxy asks, by its headers, or why there is none. To be called only for a request that the front proxy
- * made. It sets each header itself, so one that names two users is none of its requests.
+ * The user of a request by the front proxy's headers, or an error message. To be called only for a request that the
+ * front proxy sent. It sets each header itself, so a request that names two users is not from it.
  */
 export function identityOf(headers: Headers, proxy: FrontProxy): UserInfo | string {
   try {
@@ -40,13 +40,13 @@ function readIdentity(headers: Headers, proxy: FrontProxy): UserInfo | string {
 
 const AUTHENTICATED = "system:authenticated";
 
-/** As API servers do with every identity: the aggregator itself downloads OpenAPI as a user without groups. */
+/** As API servers do for every identity: the aggregator itself downloads OpenAPI as a user without groups. */
 function authenticated(username: string, groups: readonly string[]): string[] {
   const isKnown = groups.some((group) => group === AUTHENTICATED || group === "system:unauthenticated");
   return isKnown || username === "system:anonymous" ? [...groups] : [...groups, AUTHENTICATED];
 }
 
-/** The lines of the first of these headers that is there. */
+/** The lines of the first present header. */
 function firstOf(headers: Headers, names: readonly string[]): readonly string[] {
   const name = names.find((one) => valuesOf(headers, one).length > 0);
   return name === undefined ? [] : valuesOf(headers, name);
@@ -69,7 +69,7 @@ function extraOf(headers: Headers, prefixes: readonly string[]): Record<string, 
   return extra;
 }
 
-/** Characters that a header name can't hold are escaped by percent signs; other systems write keys as they are. */
+/** Characters that are invalid in a header name are percent-encoded; other systems write keys unencoded. */
 function unescaped(key: string): string {
   try {
     return decodeURIComponent(key);

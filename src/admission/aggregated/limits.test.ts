@@ -44,7 +44,7 @@ test("an access review that is not answered ends with the client's timeout, with
   await server.close();
 });
 
-test("a connection with too many requests that wait for their access review is closed", async () => {
+test("closes a connection with too many requests that wait for their access review", async () => {
   const { server, asked } = await waiting({ pipelined: 2 });
   const { hostname, port } = new URL(server.webhookAddress.url);
   const socket = connect({
@@ -62,7 +62,7 @@ test("a connection with too many requests that wait for their access review is c
   await server.close();
 });
 
-test("a certificate of the front proxy's authority that is for servers alone is no client's", async () => {
+test("a server certificate of the front proxy's CA is not accepted from a client", async () => {
   const { server, asked } = await waiting();
   const forServers = await authority.issue({ user: "front-proxy-client", usages: ["server"] });
   const url = `${server.webhookAddress.url}/apis`;

@@ -21,7 +21,7 @@ function info({ group, version }: ReviewApi): JsonObject {
   return { title: group, version };
 }
 
-/** What both versions say of the one operation. */
+/** The description of the one operation in both versions. */
 function operation({ group, version, resource }: ReviewApi): JsonObject {
   return {
     description: "create an AdmissionReview: the response holds the verdict",

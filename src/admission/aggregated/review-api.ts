@@ -1,4 +1,4 @@
-/** A resource of an aggregated API that takes AdmissionReviews: cluster-scoped, and nothing can be done but create them. */
+/** A resource of an aggregated API that accepts AdmissionReviews: cluster-scoped, with create as the only verb. */
 export interface ReviewApi {
   readonly group: string;
   readonly version: string;
@@ -6,7 +6,7 @@ export interface ReviewApi {
   readonly resource: string;
 }
 
-/** What is created there. */
+/** The kind that is created there. */
 export const REVIEW_KIND = { group: "admission.k8s.io", version: "v1", kind: "AdmissionReview" } as const;
 
 export function reviewPath({ group, version, resource }: ReviewApi): string {

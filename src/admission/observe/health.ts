@@ -1,6 +1,6 @@
 import type { Source } from "../../core/view/source.ts";
 
-/** What must hold for this instance to be ready. */
+/** The conditions for this instance to be ready. */
 export const CONDITIONS = ["source-read", "certificate-trusted", "listening", "not-draining"] as const;
 export type Condition = (typeof CONDITIONS)[number];
 
@@ -14,8 +14,8 @@ const HEARTBEAT_MS = 500;
 const SYNC_CHECK_MS = 25;
 
 /**
- * The health of the main thread, in memory that it shares with the thread of the ops server: its last heartbeat, and which conditions
- * hold. A stuck main thread could not answer a question.
+ * The health of the main thread, in memory shared with the thread of the ops server: its last heartbeat, and which
+ * conditions hold. A stuck main thread could not answer a message.
  */
 export class Health {
   readonly memory: SharedArrayBuffer;
@@ -46,8 +46,9 @@ export class Health {
 }
 
 /**
- * Records a heartbeat twice a second, and that the source is synced and the certificate trusted as soon as they are. One that is no longer
- * trusted later does not make an instance unready: that would take away all of them, and none would be left to answer.
+ * Records a heartbeat twice a second, and that the source is synced and the certificate trusted as soon as they are. A
+ * certificate that loses trust later does not make an instance unready: that would take away all instances, and none
+ * would be left to answer.
  */
 export function startHeartbeat(
   source: Source,

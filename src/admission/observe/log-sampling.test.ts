@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { SILENT } from "../../core/log.ts";
 import { SAMPLE_MS, sampledLog, unverifiedLog } from "./log-sampling.ts";
 
-test("the same fault once a second, with the count of those left out; another at once", () => {
+test("logs the same error once a second, with the number of omitted ones, and another error immediately", () => {
   let now = 0;
   const said: object[] = [];
   const log = sampledLog(
@@ -23,7 +23,7 @@ test("the same fault once a second, with the count of those left out; another at
   ]);
 });
 
-test("what is no fault is always written", () => {
+test("logs lower levels always", () => {
   const said: string[] = [];
   const write = (_facts: object, message: string) => said.push(message);
   const log = sampledLog({
@@ -40,7 +40,7 @@ test("what is no fault is always written", () => {
 });
 
 test.each(["debug", "info", "warn", "error"] as const)(
-  "an unverified caller writes one line of level %s a second, which says so and counts the rest",
+  "logs one line of level %s a second for unverified callers, marked as such, with the number of omitted ones",
   (level) => {
     let now = 0;
     const said: object[] = [];

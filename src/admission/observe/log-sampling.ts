@@ -1,11 +1,11 @@
 import type { Log } from "../../core/log.ts";
 
-/** An error of every request would fill the disk; once a second shows that it goes on, and how often. */
+/** An error in every request would fill the disk; one line a second shows that it persists, and how often. */
 export const SAMPLE_MS = 1_000;
 
 /**
- * The same log, but a warning or error with the same message is written at most once a second; the next line has the number of
- * those that were left out. Below a warning everything is written.
+ * The same log, but a warning or error with the same message is written at most once a second; the next line has the
+ * number of omitted ones. Lower levels are always written.
  */
 export function sampledLog(log: Log, clock = monotonic): Log {
   const { isLevelEnabled } = log;
@@ -21,8 +21,8 @@ export function sampledLog(log: Log, clock = monotonic): Log {
 }
 
 /**
- * For what a caller says that did not prove to be an API server. Anyone who reaches the port can send reviews, so of each message one
- * line a second is written, of any level; each begins with what is not known about it.
+ * For messages about callers that did not prove to be an API server. Any client that reaches the port can send reviews,
+ * so one line a second is written per message, at any level; each begins with a marker.
  */
 export function unverifiedLog(log: Log, clock = monotonic): Log {
   const marked = (write: Log["error"]) =>

@@ -1,4 +1,4 @@
-// Clients of the ops port that are silent, or many.
+// Clients of the ops port that are silent, or numerous.
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
@@ -8,7 +8,7 @@ import { SILENT } from "../../core/log.ts";
 import { Health } from "./health.ts";
 import { type Ops, openOps } from "./ops.ts";
 
-/** More than the kernel's buffers of both ends take. */
+/** More than the kernel's buffers of both ends hold. */
 const METRICS = "x".repeat(16_000_000);
 
 const health = new Health();
@@ -35,7 +35,7 @@ const MOST_MS = 11_500;
 test.concurrent.each([
   ["that sends nothing", ""],
   ["that sends half a head", "GET /livez HTTP/1.1\r\nHo"],
-  ["that sends no more", "GET /livez HTTP/1.1\r\nHost: usher\r\n\r\n"],
+  ["that stops sending", "GET /livez HTTP/1.1\r\nHost: usher\r\n\r\n"],
 ])("a client %s is disconnected", async (_, text) => {
   const socket = await client(text);
   socket.resume();
@@ -56,7 +56,7 @@ test.concurrent("a client that does not read its response is disconnected", asyn
   expect(bytes).toBeLessThan(METRICS.length);
 });
 
-test("many silent clients do not keep out a probe", async () => {
+test("many silent clients do not lock out a probe", async () => {
   const silent = await Promise.all(Array.from({ length: 300 }, () => client("")));
   let open = silent.length;
   for (const socket of silent) {

@@ -2,8 +2,8 @@ import { CONDITIONS, type Condition, type Health } from "./health.ts";
 import { type MetricDescription, OPS_METRICS } from "./metrics/own-metrics.ts";
 
 /**
- * A main thread without a heartbeat for this long is stuck, not busy: its longest piece of work, one page of a list, takes tens of
- * milliseconds. Half of the API server's longest timeout.
+ * A main thread without a heartbeat for this long is stuck, not busy: its longest piece of work, one page of a list,
+ * takes tens of milliseconds. Half of the API server's longest timeout.
  */
 export const HEARTBEAT_TIMEOUT_MS = 15_000;
 

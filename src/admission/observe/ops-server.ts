@@ -5,7 +5,7 @@ import { type Page, READ_ONLY } from "./ops-pages.ts";
 /** A probe sends one line. */
 const RECEIVE_MS = 5_000;
 
-/** A connection without traffic. Node waits twice as long where a response is not read: ten seconds, as long as a usual scrape may take. */
+/** A connection without traffic. Node waits twice as long if a response is not read: ten seconds, the usual timeout of a scrape. */
 const SILENT_MS = 5_000;
 
 /** A kubelet has three probes and some monitoring systems scrape, each with a connection or two. A connection takes some 10 KB. */

@@ -5,7 +5,7 @@ import type { FromOps, OpsWork, ToOps } from "./ops.ts";
 import { INDEX, livez, ownMetrics, type Page, readyz, UNKNOWN_PAGE } from "./ops-pages.ts";
 import { opsServer } from "./ops-server.ts";
 
-/** Health and metrics in a thread of their own: probes must be answered, with the truth, while the main thread is stuck. */
+/** Health and metrics in a separate thread: probes must be answered correctly while the main thread is stuck. */
 
 const work = workerData as OpsWork;
 const health = new Health(work.memory);

@@ -20,7 +20,7 @@ afterAll(() => ops.stop());
 
 const page = (path: string, options = {}) => get(`${ops.address.url}${path}`, options);
 
-test("alive while the health is young", () => {
+test("is alive while the heartbeat is recent", () => {
   const one = new Health();
   one.beat();
   expect(livez(one, 15_000)).toEqual({ status: 200, body: "ok\n" });
@@ -29,7 +29,7 @@ test("alive while the health is young", () => {
   expect(body).toMatch(/no heartbeat of the main thread for [\d.]+ s/);
 });
 
-test("ready when all holds, else told what is missing", () => {
+test("is ready when all conditions hold, and otherwise lists the failed ones", () => {
   const one = new Health();
   one.beat();
   expect(readyz(one, 15_000, false)).toMatchObject({
@@ -53,7 +53,7 @@ test("ready when all holds, else told what is missing", () => {
   expect(body).toContain("[+] listening: ok\n[-] not-draining: this instance is shutting down\n");
 });
 
-test("the pages are there, the others are not", async () => {
+test("serves its pages and no others", async () => {
   health.beat();
   expect(await page("/")).toMatchObject({ status: 200, body: expect.stringContaining("/metrics") });
   expect((await page("/livez")).body).toBe("ok\n");
@@ -68,7 +68,7 @@ test("the pages are there, the others are not", async () => {
   expect(await page("/livez", { method: "HEAD" })).toMatchObject({ status: 200, body: "" });
 });
 
-test("metrics are fresh, or else the last ones and how old they are", async () => {
+test("serves current metrics, or the last ones with their age", async () => {
   const { body } = await page("/metrics");
   expect(body).toContain("usher_test 1\n");
   expect(body).toContain("usher_metrics_age_seconds 0\n");
@@ -91,7 +91,7 @@ const CHILD = `
   process.once("message", () => { for (const end = Date.now() + 60_000; Date.now() < end;); process.exit(); });
 `;
 
-/** A server in a process of its own, run by Node itself as from a clone. */
+/** A server in a separate process, run by Node itself as from a clone. */
 async function child(): Promise<{ readonly process: ChildProcess; readonly url: string }> {
   const process_ = spawn(process.execPath, ["--input-type=module", "--eval", CHILD], {
     cwd: fileURLToPath(new URL("../../..", import.meta.url)),
@@ -102,14 +102,14 @@ async function child(): Promise<{ readonly process: ChildProcess; readonly url: 
   return { process: process_, url: String(line).trim() };
 }
 
-test("health is answered, and truly, while the main thread is stuck", async () => {
+test("health is answered correctly while the main thread is stuck", async () => {
   const stuck = await child();
   try {
     await expect.poll(async () => (await get(`${stuck.url}/readyz`)).status, { timeout: 10_000 }).toBe(200);
     expect((await get(`${stuck.url}/livez`)).status).toBe(200);
     expect((await get(`${stuck.url}/metrics`)).body).toContain("usher_requests_total");
     stuck.process.send("get stuck");
-    // Stuck, but not for long enough to say so; then long enough.
+    // Stuck, but not long enough to be reported; then long enough.
     await expect.poll(async () => (await get(`${stuck.url}/livez`)).status, { timeout: 20_000 }).toBe(503);
     const { body } = await get(`${stuck.url}/livez`);
     expect(body).toMatch(/for [\d.]+ s \(limit 1.5 s\)/);

@@ -55,7 +55,7 @@ export async function openOps(options: OpsOptions): Promise<Ops> {
     heartbeatTimeoutMs: options.heartbeatTimeoutMs ?? HEARTBEAT_TIMEOUT_MS,
     metricsTimeoutMs: METRICS_TIMEOUT_MS,
   };
-  // Flags of the main thread (a debugger, a test runner's hooks) are not for this one.
+  // Flags of the main thread (a debugger, a test runner's hooks) do not apply to this one.
   const worker = new Worker(workerUrl(), { workerData: work, execArgv: [], name: "usher-ops" });
   let stopping = false;
   const { promise, resolve, reject } = Promise.withResolvers<number>();
@@ -69,7 +69,7 @@ export async function openOps(options: OpsOptions): Promise<Ops> {
     else if ("failed" in message) reject(listenError(message.failed, bind, port, "--ops-port"));
     else sendMetrics().catch((error: unknown) => log.error(factsOf(error), "collecting metrics failed"));
   });
-  // Without this thread probes fail and the kubelet restarts the container: log why.
+  // Without this thread probes fail and the kubelet restarts the container: log the reason.
   worker.on("error", (error) => {
     reject(error);
     log.error(factsOf(error), "ops server thread failed");

@@ -25,7 +25,7 @@ async function logged(
   return lines;
 }
 
-test("ten denials of an API server are ten lines, those of an unverified caller one that says so", async () => {
+test("logs ten denials of an API server as ten lines, and those of an unverified caller as one marked line", async () => {
   const judge = () => deny({ code: 403, reason: "Forbidden" }, []);
   const module = testModule({ one: { phase: "validate" as const, judge } });
   const real = await logged("/validate", {}, module, { times: 10 });
@@ -37,7 +37,7 @@ test("ten denials of an API server are ten lines, those of an unverified caller 
   ]);
 });
 
-test("the log line of a denial stays below 16 KiB, whatever is denied", async () => {
+test("the log line of a denial stays below 16 KiB for any denial", async () => {
   const violations = Array.from({ length: 200 }, (_, i) => ({
     rule: "rule",
     outcome: "violated" as const,
@@ -55,7 +55,7 @@ test("the log line of a denial stays below 16 KiB, whatever is denied", async ()
   expect(JSON.stringify(line).length).toBeLessThan(16_384);
 });
 
-test("what a policy that only informs would have denied is logged", async () => {
+test("logs what an informing policy would have denied", async () => {
   const judge = () => allow([{ rule: "rule", outcome: "would-violate", message: "not here" }]);
   const hooks = { one: { phase: "validate" as const, judge } };
   expect(await logged("/validate", {}, testModule(hooks))).toEqual([

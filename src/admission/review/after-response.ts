@@ -21,8 +21,8 @@ export interface AfterResponseOptions {
 }
 
 /**
- * Counters, effects and log lines of an evaluation. Run right after the response was handed to the socket: deferred to a later turn
- * of the loop it costs one more system call.
+ * Counters, effects and log lines of an evaluation. Runs right after the response was handed to the socket: deferring
+ * it to a later turn of the loop costs one more system call.
  */
 export function afterResponse(options: AfterResponseOptions): (evaluation: Evaluation) => void {
   const unverified = { ...options, log: unverifiedLog(options.log) };
@@ -36,7 +36,7 @@ export function afterResponse(options: AfterResponseOptions): (evaluation: Evalu
 }
 
 function record(evaluation: Evaluation, { log, count, effects }: AfterResponseOptions): void {
-  // No hook wanted the request.
+  // No hook matched the request.
   if (evaluation.asked.length === 0) return;
   if (effects === undefined) count(countsAfter(evaluation));
   else {
@@ -45,7 +45,7 @@ function record(evaluation: Evaluation, { log, count, effects }: AfterResponseOp
     if (due.events.length + due.tallies.length + due.observed.length > 0) effects(due);
   }
   for (const { code, module, error } of evaluation.findings) {
-    // The client sees only that there was an internal error; the log has its cause.
+    // The client sees only an internal error; the log has its cause.
     if (code === "USHER-E01") {
       log.error({ module, ...factsOf(error), object: objectOf(evaluation) }, "internal error in module");
     }
@@ -78,7 +78,7 @@ function wouldViolate({ outcome }: ModuleFinding): boolean {
   return outcome === "would-violate";
 }
 
-/** Of policies that only inform: as many as fit into the line. */
+/** For policies that only inform: as many as fit into the line. */
 function violationFacts(evaluation: Evaluation): object {
   const messages = evaluation.findings.filter(wouldViolate).map(({ message }) => message);
   return { ...requestFacts(evaluation), violations: truncate(messages.join("\n"), LOGGED_MESSAGE_LENGTH) };

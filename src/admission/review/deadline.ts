@@ -5,8 +5,8 @@ import { factsOf, type Log } from "../../core/log.ts";
 import type { Deadline, Source } from "../../core/view/source.ts";
 
 /**
- * Held back from the client's timeout for the last round, the response and the network: a tenth, but at least what a busy loop can
- * take, and at most half a second.
+ * Subtracted from the client's timeout for the last round, the response and the network: a tenth, but at least what a
+ * busy loop can take, and at most half a second.
  */
 const MARGIN_SHARE = 0.1;
 const MARGIN_LEAST_MS = 50;
@@ -22,8 +22,8 @@ export interface Client {
 }
 
 /**
- * The source as one request sees it: until its deadline, or until the client disconnects. A request that needs no facts, as nearly
- * all, has no timer, no listener and no signal.
+ * The source from the view of one request: until its deadline, or until the client disconnects. A request that needs no
+ * facts, as most, has no timer, no listener and no signal.
  */
 export class RequestDeadline implements Host {
   readonly #source: Source;
@@ -44,7 +44,7 @@ export class RequestDeadline implements Host {
     return this.#remaining() <= 0;
   }
 
-  /** The source's contract is to answer in time and never to reject; a request does not depend on it. */
+  /** The source's contract is to answer in time and never to reject; a request does not rely on it. */
   fetch(needs: readonly Need[]): Promise<readonly Fact[]> {
     const { deadline, over } = this.#begin();
     const nothing = (): readonly Fact[] => needs.map(() => DEADLINE_EXCEEDED);
@@ -67,7 +67,7 @@ export class RequestDeadline implements Host {
     return Promise.race([result, over.then((): CommitResult => DEADLINE_EXCEEDED)]);
   }
 
-  /** To be called once the response is made: releases what the source holds for this request. */
+  /** To be called once the response is built: releases what the source holds for this request. */
   end(): void {
     if (this.#begun === undefined) return;
     clearTimeout(this.#begun.timer);

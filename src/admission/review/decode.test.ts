@@ -17,7 +17,7 @@ function failure(body: string | JsonObject): Undecodable {
   return decoded;
 }
 
-test("a review as the API server sends it", () => {
+test("decodes a review as the API server sends it", () => {
   expect(decode(review({ dryRun: true, options: { kind: "CreateOptions" } }))).toEqual({
     uid: UID,
     kind: { group: "", version: "v1", kind: "Pod" },
@@ -34,7 +34,7 @@ test("a review as the API server sends it", () => {
   });
 });
 
-test("what Go leaves out when it is empty may be missing, or null", () => {
+test("accepts missing or null fields, which Go omits when empty", () => {
   const bare = decode(
     review({
       operation: "DELETE",
@@ -77,7 +77,7 @@ test.each<[string, string | JsonObject, RegExp]>([
   ["a number as uid", review({ uid: 7 }), /uid is missing/],
   ["an endless uid", review({ uid: "x".repeat(257) }), /longer than 256/],
   ["a request in the prototype", `{"__proto__":${JSON.stringify(review())}}`, /kind is missing/],
-])("without a uid there is no review to answer: %s", (_name, body, message) => {
+])("rejects a body without a usable uid: %s", (_name, body, message) => {
   const { uid, message: said } = failure(body);
   expect(uid).toBeUndefined();
   expect(said).toMatch(message);
@@ -106,18 +106,18 @@ test.each<[string, Json, RegExp]>([
   ["name", 1, /request.name must be a string/],
   ["namespace", {}, /request.namespace must be a string/],
   ["subResource", false, /request.subResource must be a string/],
-])("a wrong %s (%j) is answered to its uid", (field, value, message) => {
+])("answers to its uid: a wrong %s (%j)", (field, value, message) => {
   const { uid, message: said } = failure(review({ [field]: value }));
   expect(uid).toBe(UID);
   expect(said).toMatch(message);
 });
 
-test("of two equal keys the last counts", () => {
+test("the last of two equal keys counts", () => {
   const body = JSON.stringify(review()).replace('"name":"web",', '"name":"first","name":"last",');
   expect(decode(body)).toMatchObject({ name: "last" });
 });
 
-test("__proto__ and constructor are ordinary keys of an object", () => {
+test("treats __proto__ and constructor as ordinary keys of an object", () => {
   const body = JSON.stringify(review()).replace(
     '"spec":',
     '"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}},"spec":',
@@ -134,7 +134,7 @@ function envelope(text: string) {
   return decodeEnvelope(Buffer.from(text), WHY);
 }
 
-test("the envelope of a review is its request without objects and what follows them", () => {
+test("the envelope of a review is its request without objects and the fields after them", () => {
   const sent = review({ dryRun: true, options: { kind: "CreateOptions" } });
   const { object, oldObject, dryRun, options, ...rest } = decode(sent) as AdmissionRequest;
   expect([object, dryRun, options]).not.toContain(undefined);
@@ -159,7 +159,7 @@ test.each<[string, string]>([
   ["a text that ends before the object", TEXT.slice(0, TEXT.indexOf('"object"') + 4)],
   ["a uid that is too long", TEXT.replace("705ab4f5", "x".repeat(300))],
   ["no uid", TEXT.replace('"uid":"705ab4f5-6393-11e8-b7cc-42010a800002",', "")],
-  ["an operation that is none", TEXT.replace('"CREATE"', '"PATCH"')],
+  ["an unknown operation", TEXT.replace('"CREATE"', '"PATCH"')],
   ["nesting in the envelope", TEXT.replace('"userInfo":{', `"userInfo":{"extra":{"a":${DEEP}},`)],
   [
     "more in the envelope than may be parsed",
@@ -169,7 +169,7 @@ test.each<[string, string]>([
   ["a list", `[[1,"object":`],
   ["half of a text", '{"request":{"uid":"x'],
   ["no object at all", JSON.stringify({ ...REVIEW, request: ENVELOPE })],
-])("%s has no envelope", (_, text) => {
+])("finds no envelope: %s", (_, text) => {
   expect(envelope(text)).toEqual(new Undecodable(WHY));
 });
 
@@ -177,7 +177,7 @@ test.each<[string, string]>([
   ["nesting in the object", TEXT.replace('"object":', `"object":${DEEP},"object":`)],
   ["another object", TEXT.replace('"object":', '"object":{"first":1},"object":')],
   ["a text that ends in the object", TEXT.slice(0, TEXT.indexOf('"object"') + 20)],
-  ["no JSON in the object", `${TEXT.slice(0, TEXT.indexOf('"object"') + 9)}}}]]"`],
-])("%s leaves the envelope as it is", (_, text) => {
+  ["invalid JSON in the object", `${TEXT.slice(0, TEXT.indexOf('"object"') + 9)}}}]]"`],
+])("keeps the envelope: %s", (_, text) => {
   expect(envelope(text)).toEqual(envelope(TEXT));
 });

@@ -21,7 +21,7 @@ export class Undecodable {
   /** One line for the client. */
   readonly message: string;
 
-  /** Which object it is about, as far as that could be read. */
+  /** The object of the request, as far as it could be read. */
   readonly details: StatusDetails | undefined;
 
   constructor(message: string, uid?: string, details?: StatusDetails) {
@@ -35,16 +35,17 @@ export class Undecodable {
 class InvalidField extends Error {}
 
 /**
- * The admission request in a body. Plain checks, not a schema: this runs for every request, and the fields are few. Of two
- * equal keys the last counts, as in Go. Objects are not checked here, but by modules.
+ * The admission request in a body. Plain checks, not a schema: this runs for every request, and the fields are few. The
+ * last of two equal keys counts, as in Go. Modules, not this function, check objects.
  */
 export function decodeReview(bytes: Buffer): AdmissionRequest | Undecodable {
   return decode(bytes, undefined);
 }
 
 /**
- * The request in a body that is too large to be parsed, or was cut after its first bytes: without objects, and without the fields that
- * follow them. Only `dryRun` of these would count. Undecodable where the body is not as an API server writes it.
+ * The request in a body that is too large to be parsed, or was truncated: without objects, and without the fields that
+ * follow them. Only `dryRun` of these would matter. Undecodable if the body does not have the form that an API server
+ * writes.
  */
 export function decodeEnvelope(bytes: Buffer, tooLarge: string): AdmissionRequest | Undecodable {
   const envelope = envelopeOf(bytes);
@@ -117,7 +118,7 @@ function readRequest(request: JsonObject, uid: string, tooLarge: string | undefi
   };
 }
 
-/** What a denial of an undecodable request is about; `undefined` where not even the resource can be read. */
+/** The object in a denial of an undecodable request; `undefined` if not even the resource can be read. */
 function detailsIn({ resource, name, object }: JsonObject): StatusDetails | undefined {
   const kind = stringAt(resource, "resource");
   if (kind === undefined || kind === "") return undefined;

@@ -19,13 +19,13 @@ const WEB = { name: "web", group: "", kind: "pods" };
 test.each<[string, string, string]>([
   ["a module's", "/validate/refuse", "USHER-T01"],
   ["a broken module's", "/validate/throws-closed", "USHER-E01"],
-])("%s denial says which object and why", async (_, path, reason) => {
+])("%s denial names the object and the reason", async (_, path, reason) => {
   expect(await denialOf(path)).toMatchObject({
     details: { ...WEB, causes: [{ reason, message: expect.any(String) }] },
   });
 });
 
-test("so does one for a record that could not be written", async () => {
+test("a denial for a record that could not be written names the object and the reason", async () => {
   const commit = async () => ({ failed: "ledger is busy" });
   const fetch: Source["fetch"] = async (needs) => needs.map(() => ({ absent: "NotFound" }));
   expect(await denialOf("/validate/record", review(), { commit, fetch })).toMatchObject({
@@ -33,7 +33,7 @@ test("so does one for a record that could not be written", async () => {
   });
 });
 
-test("so does one for a fault outside every module", async () => {
+test("a denial for a fault outside every module names the object and the reason", async () => {
   const source = testSource();
   const assembly = Object.create(source.assembly, {
     hooks: { get: () => source.assembly.hooks },
@@ -61,9 +61,9 @@ test.each<[string, JsonObject, object]>([
     { name: "", object: { metadata: { generateName: "web-" } }, userInfo: 5 },
     { ...WEB, name: "web-" },
   ],
-  ["a name that is none", { name: 5 }, WEB],
-  ["a resource that can't be read", { resource: "pods" }, {}],
-])("an undecodable request is denied with what could be read: %s", async (_, changes, details) => {
+  ["an invalid name", { name: 5 }, WEB],
+  ["an unreadable resource", { resource: "pods" }, {}],
+])("denies an undecodable request with the readable fields: %s", async (_, changes, details) => {
   expect(await denialOf("/validate/refuse", review(changes))).toMatchObject({
     code: 400,
     details: { ...details, causes: [{ reason: "BadRequest", message: expect.stringContaining("request.") }] },

@@ -14,12 +14,12 @@ test.each([
   ["-2s", -2_000],
   ["0", 0],
   ["0s", 0],
-])("%s is %d ms", (text, ms) => {
+])("parses %s as %d ms", (text, ms) => {
   expect(parseDuration(text)).toBeCloseTo(ms);
 });
 
 test.each(["", "-", "10", "s", "10s ", "10 s", "1e3s", "10sx", "ten seconds", "1d", "NaNs"])(
-  "%j is no duration",
+  "rejects %j",
   (text) => {
     expect(parseDuration(text)).toBeUndefined();
   },

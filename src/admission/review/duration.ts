@@ -11,11 +11,11 @@ const MILLISECONDS: Readonly<Record<string, number>> = {
 
 const PART = /(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)/y;
 
-/** Milliseconds of a duration as Go writes it (`10s`, `1m30s`, `1.5s`, `500ms`), or `undefined` where it is none. */
+/** Milliseconds of a duration in Go's format (`10s`, `1m30s`, `1.5s`, `500ms`), or `undefined` for anything else. */
 export function parseDuration(text: string): number | undefined {
   const negative = text.startsWith("-");
   let position = negative || text.startsWith("+") ? 1 : 0;
-  // The only one that Go reads without a unit.
+  // The only duration that Go reads without a unit.
   if (text.slice(position) === "0") return 0;
   if (position === text.length) return undefined;
   let total = 0;

@@ -17,7 +17,7 @@ import { envelopeOf } from "./structure.ts";
 /** More with `npm run test:long`. */
 const RUNS = Number(process.env["USHER_FUZZ_RUNS"] ?? 2_000);
 
-/** Requests over a real connection cost a hundred times as much, and test the same code behind it. */
+/** Requests over a real connection cost a hundred times as much, and test the same code. */
 const SOCKET_RUNS = Math.min(RUNS, 300);
 
 const VALID = JSON.stringify(review({ oldObject: { metadata: { name: "web" } }, operation: "UPDATE" }));
@@ -32,7 +32,7 @@ const PODS = {
 };
 const TOO_LONG = "the body has more than 1000 bytes";
 
-/** A well-formed answer to the uid that was sent, or an HTTP error of one line. */
+/** A well-formed response to the request's uid, or an HTTP error of one line. */
 function wellFormed({ status, body }: Pick<HttpResponse, "status" | "body">): void {
   if (status === 200) {
     const { uid, allowed, status: refusal } = responseOf({ body });
@@ -71,19 +71,19 @@ test(`${RUNS} hostile bodies each get a well-formed answer`, { timeout: 600_000 
       });
     }
   }
-  // Both kinds of answers were met, so the bodies were neither all noise nor all harmless.
+  // Both kinds of responses occurred, so the bodies were neither all invalid nor all valid.
   expect(seen.get(200)).toBeGreaterThan(RUNS / 10);
   expect(seen.get(400)).toBeGreaterThan(RUNS / 10);
   expect(cut.get(200)).toBeGreaterThan(RUNS / 10);
   expect(cut.get(413)).toBeGreaterThan(RUNS / 10);
-  // None was read, and no hook wants what is not about pods.
+  // None was parsed, and no hook matches requests that are not about pods.
   for (const text of admitted)
     expect(JSON.parse(envelopeOf(Buffer.from(text))?.toString() ?? "")).not.toMatchObject(PODS);
   expect(faults).toEqual([]);
   expect(Object.keys(Object.prototype)).toEqual([]);
 });
 
-test(`${SOCKET_RUNS} hostile bodies over one connection`, { timeout: 60_000 }, async () => {
+test(`answers ${SOCKET_RUNS} hostile bodies over one connection`, { timeout: 60_000 }, async () => {
   const server = await startTestServer();
   const agent = keeping();
   try {

@@ -28,25 +28,25 @@ function now(reply: HttpResponse | Promise<HttpResponse>): HttpResponse {
   return reply;
 }
 
-test("what needs nothing is answered without waiting", () => {
+test("answers a request without needs synchronously", () => {
   expect(responseOf(now(ask("/validate/welcome")))).toEqual({
     uid: "705ab4f5-6393-11e8-b7cc-42010a800002",
     allowed: true,
   });
 });
 
-test("a source that is not read yet answers nobody", () => {
+test("answers 503 while the source is not synced", () => {
   const reply = now(ask("/validate/welcome", testSource({ ready: false })));
   expect(reply.status).toBe(503);
 });
 
-test("a need is fetched, and the answer waits for it", async () => {
+test("fetches a need, and answers after it", async () => {
   const reply = ask("/validate/pool");
   expect(reply).toBeInstanceOf(Promise);
   expect(responseOf(await reply)).toMatchObject({ allowed: true });
 });
 
-test("a source that never answers is not waited for longer than the caller waits", async () => {
+test("does not wait for a silent source longer than the caller does", async () => {
   let aborted = false;
   const source = testSource({
     fetch: (_needs, { signal, remaining }) => {
@@ -63,7 +63,7 @@ test("a source that never answers is not waited for longer than the caller waits
   expect(aborted).toBe(true);
 });
 
-test.each(["throws", "rejects"])("a source that %s has failed, no more", async (how) => {
+test.each(["throws", "rejects"])("treats a source that %s as a failed fact", async (how) => {
   const said: string[] = [];
   const source = testSource({
     fetch: () => {
@@ -81,7 +81,7 @@ test.each(["throws", "rejects"])("a source that %s has failed, no more", async (
   expect(said).toEqual(["internal error fetching facts"]);
 });
 
-test("a caller who goes away ends the waiting", async () => {
+test("stops waiting when the caller disconnects", async () => {
   const caller = new EventEmitter();
   const { promise: fetching, resolve } = Promise.withResolvers<AbortSignal>();
   const source = testSource({
@@ -98,7 +98,7 @@ test("a caller who goes away ends the waiting", async () => {
   expect(responseOf(await reply)).toMatchObject({ allowed: false });
 });
 
-test("a commit is made before the answer, and one that fails or hangs refuses", async () => {
+test("commits before the answer, and refuses if the commit fails or hangs", async () => {
   let commits = 0;
   const done = testSource({
     commit: async () => {
@@ -114,13 +114,13 @@ test("a commit is made before the answer, and one that fails or hangs refuses", 
   expect(responseOf(await ask("/validate/record?timeout=150ms", hangs))).toMatchObject({ allowed: false });
 });
 
-test("a dry run commits nothing", async () => {
+test("commits nothing in a dry run", async () => {
   const source = testSource({ commit: () => Promise.reject(new Error("must not be called")) });
   const body = Buffer.from(JSON.stringify(review({ dryRun: true })));
   expect(responseOf(await ask("/validate/record", source, body))).toMatchObject({ allowed: true });
 });
 
-test("a module that throws: its hook decides, the client sees no inner workings", () => {
+test("a module that throws: its hook decides, and the client sees no internals", () => {
   const open = responseOf(now(ask("/validate/throws-open")));
   expect(open).toMatchObject({ allowed: true, warnings: [expect.stringContaining("USHER-E01")] });
   const closed = responseOf(now(ask("/validate/throws-closed")));
@@ -132,7 +132,7 @@ test.each([
   ["open", true],
   ["closed", false],
 ] as const)("a fault outside every module with a hook that is %s", (failure, allowed) => {
-  // The clock is asked outside of what guards modules, so a broken one is a fault of ours.
+  // The clock is read outside the guard around modules, so a broken clock is an internal error.
   const source = testSource({}, testModule({ only: { phase: "validate", failure, judge: () => allow() } }));
   const faults: object[] = [];
   const log: Log = { ...SILENT, error: (facts) => faults.push(facts) };
@@ -146,8 +146,8 @@ test.each([
   expect(faults).toMatchObject([{ error: "clockwork" }]);
 });
 
-test("a fault while waiting is answered as well", async () => {
-  // Not even a list of facts: the engine itself stumbles over it.
+test("answers a fault that occurs while waiting", async () => {
+  // Not a list of facts: the engine itself throws.
   const source = testSource({ fetch: async () => null as unknown as [] });
   const faults: string[] = [];
   const log: Log = { ...SILENT, error: (_facts, message) => faults.push(message) };
@@ -156,7 +156,7 @@ test("a fault while waiting is answered as well", async () => {
   expect(faults).toEqual(["internal error handling admission request"]);
 });
 
-test("an object as deep as is allowed breaks nothing", () => {
+test("handles an object of the maximum depth", () => {
   const depth = NESTING_LIMIT - 10;
   const metadata = `{"name":"web","annotations":{"deep":${"[".repeat(depth)}${"]".repeat(depth)}}}`;
   const body = JSON.stringify(review()).replace('{"name":"web","namespace":"shop"}', metadata);
@@ -174,13 +174,13 @@ describe("a review that is too large", () => {
     Buffer.from(JSON.stringify(review({ object: "here" })).replace('"here"', object));
 
   test.each([
-    ["nested too deep", large(deep), "the body is nested deeper than 1000 levels"],
+    ["nested too deeply", large(deep), "the body is nested deeper than 1000 levels"],
     [
-      "too much to be parsed",
+      "too large to be parsed",
       large(`[${"{},".repeat(1_000_000)}1]`),
       "the body takes more than 67108864 bytes of memory",
     ],
-  ])("is denied by a hook that guards, and passes another with a warning: %s", (_, body, why) => {
+  ])("is denied by a guarding hook, and passes another with a warning: %s", (_, body, why) => {
     const denied = responseOf(now(ask("/validate/welcome", testSource(), body)));
     expect(denied).toMatchObject({
       allowed: false,
@@ -196,7 +196,7 @@ describe("a review that is too large", () => {
     expect(passed).not.toHaveProperty("patch");
   });
 
-  test("is counted and logged as other denials are, unless its caller is not trusted", () => {
+  test("is counted and logged like other denials, unless its caller is not trusted", () => {
     for (const isTrusted of [true, false]) {
       const [counts, said]: [Count[], object[]] = [[], []];
       const log = { ...SILENT, info: (facts: object) => said.push(facts) };
@@ -220,21 +220,21 @@ describe("a review that is too large", () => {
     }
   });
 
-  test("without an envelope that can be read is refused", () => {
+  test("is refused without a readable envelope", () => {
     expect(now(ask("/validate/welcome", testSource(), Buffer.from(deep)))).toMatchObject({
       status: 413,
       body: "the body is nested deeper than 1000 levels\n",
     });
   });
 
-  test("is not parsed while others that are large wait, and leaves small ones alone", async () => {
+  test("is not parsed while other large ones wait, and does not affect small ones", async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     const found = async () => {
       await promise;
       return [{ found: {}, complete: true }] as const;
     };
     const { handle } = new ReviewHandler({ source: testSource({ fetch: found }), log: SILENT });
-    // A half of what there is room for.
+    // Half of the available memory.
     const half = large(`{"metadata":{},"list":[${"{},".repeat(390_000)}1]}`);
     const waiting = [half, half].map((body) => handle(body, "/validate/pool?timeout=30s"));
     const third = responseOf(now(handle(half, "/validate/pool?timeout=30s")));
@@ -250,14 +250,14 @@ describe("a review that is too large", () => {
   });
 });
 
-test("lone surrogates come back as JSON that everyone can read", () => {
+test("returns lone surrogates as valid JSON", () => {
   const body = JSON.stringify(review()).replace('"uid":"705ab4f5', '"uid":"\\ud800');
   const reply = now(ask("/validate/welcome", testSource(), Buffer.from(body)));
   expect(Buffer.from(reply.body).toString()).toBe(reply.body);
   expect(responseOf(reply)["uid"]).toMatch(/^\ud800/);
 });
 
-test("hooks are looked up as they are when asked", () => {
+test("looks hooks up at the time of the request", () => {
   const source = { ...testSource() };
   const { handle } = new ReviewHandler({ source, log: SILENT });
   expect(now(handle(BODY, "/validate/late")).status).toBe(404);

@@ -28,13 +28,14 @@ export interface HandleOptions {
   /** The wall clock that modules see. @default Date.now */
   readonly now?: (() => number) | undefined;
   /**
-   * Whether a request with this path segment comes from an API server. Any other is answered, but makes usher write nothing. Never rejects.
+   * Whether a request with this path segment comes from an API server. Any other is answered, but usher writes nothing
+   * for it. Never rejects.
    * @default every request does
    */
   readonly acceptsToken?: AcceptsToken | undefined;
 }
 
-/** From body and URL to the response. Never throws, never rejects. */
+/** Turns body and URL into the response. Never throws, never rejects. */
 export type Handle = (
   body: Buffer,
   url: string,
@@ -43,7 +44,7 @@ export type Handle = (
   started?: number,
   /** @default hooks are not observed */
   observer?: HookObserver,
-  /** Why the body is only the first bytes of a longer one. @default it is whole */
+  /** Why the body is only the beginning of a longer one. @default it is complete */
   tooLong?: string,
 ) => HttpResponse | Promise<HttpResponse>;
 
@@ -150,8 +151,8 @@ function evaluatedResponse(evaluation: Evaluation, { phase }: Route, isTrusted: 
 }
 
 /**
- * Facts may be fetched, nothing may be written. A commit fails: to allow without it would let the request of an API server with an
- * outdated path pass uncounted.
+ * Facts may be fetched, but nothing may be written. A commit fails: allowing without it would let the request of an API
+ * server with an outdated path pass uncounted.
  */
 function readOnly(host: RequestDeadline): Host {
   return {
@@ -169,7 +170,7 @@ function undecodableResponse({ uid, message, details }: Undecodable, { phase }: 
   );
 }
 
-/** An error outside of every module. The hooks' failure modes decide: one closed hook that wants the request denies it. */
+/** An error outside every module. The hooks' failure modes decide: one fail-closed hook that matches the request denies it. */
 function internalErrorResponse({ hooks, phase }: Route, request: AdmissionRequest): HttpResponse {
   const wanted = hooks.filter((hook) => hookWants(hook, request));
   if (wanted.some((hook) => hook.failure === "closed")) {

@@ -8,11 +8,11 @@ export interface HttpResponse {
   readonly status: number;
   readonly type: string;
   readonly body: string;
-  /** Undefined where the URL has no route. */
+  /** Undefined if the URL has no route. */
   readonly phase: Phase | undefined;
-  /** Undefined where nothing was evaluated. */
+  /** Undefined if nothing was evaluated. */
   readonly evaluation: Evaluation | undefined;
-  /** The methods that are allowed, where this one is not. @default POST */
+  /** The allowed methods, if this one is not. @default POST */
   readonly allow?: string;
 }
 
@@ -24,7 +24,7 @@ export function textResponse(status: number, line: string, phase?: Phase): HttpR
   return { status, type: TEXT_TYPE, body: `${line}\n`, phase, evaluation: undefined };
 }
 
-/** Anything in JSON but a review. */
+/** JSON other than a review. */
 export function jsonResponse(status: number, body: string, type = JSON_TYPE): HttpResponse {
   return { status, type, body, phase: undefined, evaluation: undefined };
 }
@@ -51,7 +51,7 @@ export function denied(uid: string, denial: Omit<DenialStatus, "causes">): Admis
   };
 }
 
-/** Allowed with a warning: what an open hook does after an internal error. */
+/** Allowed with a warning: the result of a fail-open hook after an internal error. */
 export function allowedWithWarning(uid: string, warning: string): AdmissionResponse {
   return { uid, allowed: true, patch: [], warnings: [warning], audit: {}, status: undefined };
 }

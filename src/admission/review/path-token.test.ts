@@ -14,7 +14,7 @@ function asked(path: string, commit = async () => "done" as const) {
   return new ReviewHandler({ source: testSource({ commit }), log: SILENT, acceptsToken }).handle(BODY, path);
 }
 
-test("a token in front of the path changes neither phase nor hooks nor deadline", () => {
+test("a token before the path changes neither phase nor hooks nor deadline", () => {
   const { hooks } = testSource().assembly;
   const plain = new Routes().find("/validate/welcome?timeout=2s", hooks);
   expect(new Routes().find(`/${TOKEN}/validate/welcome?timeout=2s`, hooks)).toEqual({
@@ -30,7 +30,7 @@ test.each([
   `/${TOKEN}/${TOKEN}/mutate`,
   `/${TOKEN.slice(1)}/mutate`,
   `/${TOKEN.toUpperCase()}x/mutate`,
-])("nothing at %s", async (path) => {
+])("has no route at %s", async (path) => {
   expect(await asked(path)).toMatchObject({ status: 404 });
 });
 
@@ -41,7 +41,7 @@ test("a review with the token counts", async () => {
 });
 
 test.each(["/validate/welcome", `/${OTHER}/validate/welcome`])(
-  "a review at %s is answered the same, and counts nowhere",
+  "a review at %s gets the same answer, and does not count",
   async (path) => {
     const reply = await asked(path);
     expect(responseOf(reply)).toEqual(responseOf(await asked(`/${TOKEN}/validate/welcome`)));
@@ -50,7 +50,7 @@ test.each(["/validate/welcome", `/${OTHER}/validate/welcome`])(
   },
 );
 
-test("a review without the token commits nothing, and is denied where a commit must come first", async () => {
+test("a review without the token commits nothing, and is denied if it needs a commit", async () => {
   let commits = 0;
   const commit = async () => {
     commits += 1;
@@ -64,11 +64,11 @@ test("a review without the token commits nothing, and is denied where a commit m
   expect(commits).toBe(1);
 });
 
-test("a need is fetched with or without a token", async () => {
+test("fetches a need with or without a token", async () => {
   expect(responseOf(await asked("/validate/pool"))).toMatchObject({ allowed: true });
 });
 
-test("a token that must be looked up is waited for", async () => {
+test("waits for the lookup of a token", async () => {
   const { handle } = new ReviewHandler({
     source: testSource({ commit: async () => "done" as const }),
     log: SILENT,

@@ -28,7 +28,7 @@ function notFound(url: string): string {
   return "notFound" in found ? found.notFound : "found";
 }
 
-test("a phase alone means all its hooks, in order", () => {
+test("a phase alone selects all its hooks, in order", () => {
   expect(route("/mutate")).toEqual({ phase: "mutate", hooks: ["a", "b"], timeoutMs: 3_000 });
   expect(route("/validate/")).toEqual({ phase: "validate", hooks: ["c"], timeoutMs: 7_000 });
 });
@@ -37,31 +37,31 @@ test("listed hooks run in the listed order, each once", () => {
   expect(route("/mutate/b/a/b").hooks).toEqual(["b", "a"]);
 });
 
-test("the caller's timeout counts, up to what the API server allows", () => {
+test("the caller's timeout counts, up to the API server's limit", () => {
   expect(route("/mutate?timeout=500ms").timeoutMs).toBe(500);
   expect(route("/mutate?x=1&timeout=1m30s").timeoutMs).toBe(30_000);
   expect(route("/validate?timeout=250%C2%B5s").timeoutMs).toBe(0.25);
 });
 
 test.each(["?timeout=soon", "?timeout=", "?timeout=0s", "?timeout=-1s", "?timeout=%", "?time=1s"])(
-  "without a timeout that makes sense the hooks' own counts: %s",
+  "without a valid timeout the hooks' own counts: %s",
   (query) => {
     expect(route(`/validate${query}`).timeoutMs).toBe(7_000);
   },
 );
 
-test("no hooks at all: allowed to be asked, with the API server's default time", () => {
+test("without any hooks uses the API server's default timeout", () => {
   expect(route("/mutate", [])).toEqual({ phase: "mutate", hooks: [], timeoutMs: DEFAULT_CALL_MS });
 });
 
 test.each(["/", "/mutat", "/mutateX", "mutate", "", "//mutate", "https://usher/mutate", "/MUTATE", "*"])(
-  "nothing at %j",
+  "has no route at %j",
   (url) => {
     expect(notFound(url)).toContain("use /mutate, /validate");
   },
 );
 
-test("an unknown hook is answered with the known ones of its phase", () => {
+test("an unknown hook is answered by the known ones of its phase", () => {
   expect(notFound("/mutate/a/nope")).toBe('no hook "nope" for mutate; hooks: a, b');
   expect(notFound("/validate/a")).toBe('no hook "a" for validate; hooks: c');
   expect(notFound("/mutate//a")).toBe("no hook for mutate; hooks: a, b");
@@ -69,21 +69,21 @@ test("an unknown hook is answered with the known ones of its phase", () => {
   expect(notFound("/mutate/__proto__")).toContain("no hook");
 });
 
-test("an address is parsed once, and again when the hooks have changed", () => {
+test("parses a URL once, and again when the hooks have changed", () => {
   const routes = new Routes();
   const first = routes.find("/mutate", HOOKS);
   expect(routes.find("/mutate", HOOKS)).toBe(first);
   expect(routes.find("/mutate", [hook("z", "mutate")])).toMatchObject({ hooks: [{ name: "z" }] });
 });
 
-test("invented addresses do not pile up", () => {
+test("bounds the cache of unknown URLs", () => {
   const routes = new Routes();
   const first = routes.find("/mutate?n=0", HOOKS);
   for (let n = 1; n <= CACHED_ROUTES; n++) routes.find(`/mutate?n=${n}`, HOOKS);
   expect(routes.find("/mutate?n=0", HOOKS)).not.toBe(first);
 });
 
-test("one name may lead to several hooks that are one question", () => {
+test("one name may select several hooks that are one question", () => {
   const shut: Hook = { ...hook("shut", "mutate"), askedAs: "a", failure: "closed" };
   const all = [shut, ...HOOKS];
   expect(route("/mutate/a", all).hooks).toEqual(["shut", "a"]);

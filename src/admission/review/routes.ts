@@ -2,28 +2,28 @@ import { askedName, type Hook, type Phase } from "../../core/module/hook.ts";
 import { LONGEST_CALL_MS } from "../server/limits.ts";
 import { parseDuration } from "./duration.ts";
 
-/** The API server's default for `timeoutSeconds`, where neither the query nor a hook says more. */
+/** The API server's default for `timeoutSeconds`, if neither the query nor a hook has one. */
 export const DEFAULT_CALL_MS = 10_000;
 
-/** Parsed URLs that are cached. An installation has a handful; beyond this the cache is emptied. */
+/** Cached URLs. An installation has a handful; beyond this the cache is emptied. */
 export const CACHED_ROUTES = 256;
 
 const PHASES: readonly Phase[] = ["mutate", "validate"];
 
-/** What a URL asks for. */
+/** The parsed form of a URL. */
 export interface Route {
   readonly phase: Phase;
   readonly hooks: readonly Hook[];
   /** How long the client waits: the query's timeout, else the hooks'. */
   readonly timeoutMs: number;
-  /** The first segment of the path, where it has the form of a token. */
+  /** The first segment of the path, if it has the form of a token. */
   readonly token: string | undefined;
 }
 
 /** The form of a path token: 160 bits in hex. */
 export const PATH_TOKEN = /^[0-9a-f]{40}$/;
 
-/** Whether a call with this path segment comes from an API server; a promise where that must be looked up. */
+/** Whether a call with this path segment comes from an API server; a promise if that must be looked up. */
 export type AcceptsToken = (token: string | undefined) => boolean | Promise<boolean>;
 
 /** Why a URL has no route. */
@@ -60,7 +60,7 @@ function parse(url: string, hooks: readonly Hook[]): Route | NotFound {
     };
   }
   const all = hooks.filter((hook) => hook.phase === phase);
-  // `/mutate/` is what people type for `/mutate`.
+  // `/mutate/` is commonly typed for `/mutate`.
   if (names.at(-1) === "") names.pop();
   const chosen = names.length === 0 ? all : [];
   for (const name of new Set(names)) {
@@ -78,7 +78,7 @@ function unknownHook(name: string, phase: Phase, all: readonly Hook[]): string {
   return `no hook${shown} for ${phase}; ${known}`;
 }
 
-/** The query's `timeout`, else the shortest of the hooks', never beyond what the API server allows. */
+/** The query's `timeout`, else the shortest of the hooks', capped at the API server's limit. */
 export function timeoutFor(query: string, hooks: readonly Hook[]): number {
   const asked = timeoutOf(query);
   if (asked !== undefined && asked > 0) return Math.min(asked, LONGEST_CALL_MS);

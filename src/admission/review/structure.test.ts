@@ -26,22 +26,22 @@ const short = (i: number) => i.toString(36);
 
 test.each([
   ["lists at the limit", nested(NESTING_LIMIT), undefined],
-  ["one list more", nested(NESTING_LIMIT + 1), DEEP],
+  ["one list more than allowed", nested(NESTING_LIMIT + 1), DEEP],
   ["objects at the limit", nested(NESTING_LIMIT, '{"a":', "}"), undefined],
-  ["one object more", nested(NESTING_LIMIT + 1, '{"a":', "}"), DEEP],
+  ["one object more than allowed", nested(NESTING_LIMIT + 1, '{"a":', "}"), DEEP],
   ["brackets in a text", `"${"[".repeat(10_000)}\\"${"[".repeat(10_000)}"`, undefined],
-  ["many lists beside each other", `[${"[],".repeat(10_000)}1]`, undefined],
+  ["many adjacent lists", `[${"[],".repeat(10_000)}1]`, undefined],
   ["a million empty objects", list(1_000_000, () => "{}"), DENSE],
   ["a million keys", map(1_000_000, () => '"a":1'), DENSE],
   ["commas in a text", `"${",{".repeat(250_000)}"`, undefined],
-])("the limits: %s", (_, text, expected) => {
+])("enforces the limits: %s", (_, text, expected) => {
   expect(problem(text)).toBe(expected);
 });
 
 const label = (i: number) => `"${short(i + 40_000)}":""`;
 const field = (i: number) => `"f:${short(i + 40_000)}":{}`;
 
-// What etcd stores of them, 1.5 MiB at most, in the JSON of an UPDATE.
+// The part that etcd stores, 1.5 MiB at most, in the JSON of an UPDATE.
 test.each([
   ["a node with 70,000 labels and their managedFields", `[${map(70_000, label)},${map(70_000, field)}]`, 2],
   ["a node with 150,000 labels and no managedFields", map(150_000, label), 2],
@@ -50,11 +50,11 @@ test.each([
   ["a text of 1.5 MiB", `"${"x".repeat(1.5 * 1024 * 1024)}"`, 2],
   ["a text of 1.5 MiB that is escaped", `"${"\\u003c".repeat(1.5 * 1024 * 1024)}"`, 2],
   ["a pod with 780,000 empty terms, when it is created", list(780_000, () => "{}"), 1],
-])("the limits leave room for %s", (_, object, objects) => {
+])("accepts %s", (_, object, objects) => {
   expect(structureProblem(parsed(object) * objects)).toBeUndefined();
 });
 
-test("large reviews that wait leave less room for others that are large, and all of it for small ones", () => {
+test("large reviews that wait leave less memory for other large ones, and none less for small ones", () => {
   const room = 2 * LARGE_REVIEW;
   expect(structureProblem(room, room)).toBeUndefined();
   expect(structureProblem(room + 1, room)).toBe("other large requests take the memory that is kept for them");
@@ -62,7 +62,7 @@ test("large reviews that wait leave less room for others that are large, and all
   expect(structureProblem(PARSED_LIMIT + 1, 0)).toBe(DENSE);
 });
 
-/** Shapes of which V8 makes most. */
+/** Shapes that take the most memory in V8. */
 const HOSTILE: Record<string, string> = {
   numbers: list(400_000, () => "1"),
   "numbers of three characters that need an object": list(200_000, (i) => (i % 2 ? "1.5" : '""')),
@@ -83,10 +83,10 @@ const HOSTILE: Record<string, string> = {
   '{"9":1}': list(200_000, () => '{"9":1}'),
   '{"16":1,"33":1}': list(100_000, () => '{"16":1,"33":1}'),
   "a number of its own as key": list(100_000, (i) => `{"${i}":1}`),
-  "a key of its own": list(100_000, (i) => `{"a${i}":1}`),
-  "a key of its own, with an object": list(100_000, (i) => `{"a${i}":{}}`),
-  "two keys of its own": list(100_000, (i) => `{"ab${i}":1,"ac${i}":1}`),
-  "keys that are alike, and one of its own": list(100_000, (i) => `{"x":1,"y":1,"z":1,"a${i}":1}`),
+  "one unique key": list(100_000, (i) => `{"a${i}":1}`),
+  "one unique key, with an object": list(100_000, (i) => `{"a${i}":{}}`),
+  "two unique keys": list(100_000, (i) => `{"ab${i}":1,"ac${i}":1}`),
+  "similar keys, and a unique one": list(100_000, (i) => `{"x":1,"y":1,"z":1,"a${i}":1}`),
   "keys in any order": list(100_000, (i) => map(3, (k) => `"${short(((i / 36 ** k) % 36) | 0)}${k}":1`)),
   // Just after the table has grown.
   "44,000 labels": map(44_000, label),
@@ -106,7 +106,7 @@ function heapAfterCollection(): number {
   return process.memoryUsage().heapUsed;
 }
 
-test.each(Object.entries(HOSTILE))("no less is counted than V8 takes for %s", (_, text) => {
+test.each(Object.entries(HOSTILE))("estimates at least V8's memory for %s", (_, text) => {
   const before = heapAfterCollection();
   const result: unknown = JSON.parse(text);
   const used = heapAfterCollection() - before;
@@ -115,7 +115,7 @@ test.each(Object.entries(HOSTILE))("no less is counted than V8 takes for %s", (_
   expect(used).toBeLessThanOrEqual(parsed(text));
 });
 
-test("no text makes it throw, and no JSON of a usual size is refused", () => {
+test("never throws, and refuses no JSON of a usual size", () => {
   fc.assert(
     fc.property(fc.uint8Array({ minLength: 2_000, maxLength: 4_000 }), (bytes) => {
       parsedBytes(bytes);
@@ -132,13 +132,13 @@ function envelope(text: string): unknown {
   return found === undefined ? undefined : JSON.parse(found);
 }
 
-test("the envelope is all that comes before the object", () => {
+test("the envelope is everything before the object", () => {
   const { object, oldObject, dryRun, options, ...rest } = review()["request"] as Record<string, unknown>;
   expect([object, oldObject, dryRun, options]).not.toContain(undefined);
   expect(envelope(SENT)).toEqual({ ...review(), request: rest });
 });
 
-test("the envelope of a text that ends anywhere in the object is the same", () => {
+test("a text that ends anywhere in the object has the same envelope", () => {
   const start = SENT.indexOf('"object":') + '"object":'.length;
   for (let end = start; end < SENT.length; end++)
     expect(envelope(SENT.slice(0, end))).toEqual(envelope(SENT));
@@ -156,7 +156,7 @@ test("the key at another depth does not end the envelope", () => {
   expect(envelope(JSON.stringify(review({ userInfo })))).toMatchObject({ request: { userInfo } });
 });
 
-test("of two objects the first ends the envelope", () => {
+test("the first of two objects ends the envelope", () => {
   const twice = SENT.replace('"object":', '"object":{"first":1},"object":');
   expect(envelope(twice)).toEqual(envelope(SENT));
 });

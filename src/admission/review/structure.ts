@@ -1,14 +1,14 @@
 /**
- * Kubernetes' own kinds nest some 20 levels. An object of 1,000 can be copied, compared and written by recursion within V8's stack;
- * at 9,900 it can't, and V8 itself parses 4 million levels, for which it blocks the loop for 1.7 s.
+ * Kubernetes' own kinds nest some 20 levels. An object of 1,000 can be copied, compared and written by recursion within
+ * V8's stack; at 9,900 it can't, and V8 itself parses 4 million levels, which blocks the loop for 1.7 s.
  */
 export const NESTING_LIMIT = 1_000;
 
 /**
- * The most memory that large reviews may take once they are parsed, all that wait and the one that is being parsed. Of a heap of
- * 256 MB, in a container of 512 MiB, code and a large view take up to 90, other requests that wait for facts 48, and the text of the
- * review 42 where it is not ASCII. A node with 70,000 labels and their managedFields takes 54 of it in an UPDATE, by the estimate below,
- * and a pod with 250,000 host names 12.
+ * The maximum memory of large reviews once parsed: those that wait and the one being parsed. Of a heap of 256 MB, in a
+ * container of 512 MiB, code and a large view take up to 90, other requests that wait for facts 48, and the text of the
+ * review 42 if it is not ASCII. A node with 70,000 labels and their managedFields takes 54 in an UPDATE, by the
+ * estimate below, and a pod with 250,000 host names 12.
  */
 export const PARSED_LIMIT = 64 * 1024 * 1024;
 
@@ -27,9 +27,10 @@ const SPACE = 0x20;
 const LETTER_U = 0x75;
 
 /**
- * The bytes that V8 takes for what each byte of a text stands for, no less than measured for any shape: `{}` takes 56 and its place
- * in a list 10. A key takes most where an object has few of them and no other has the same (`{"16":1,"33":1}`). A number beyond 31 bits
- * has an object of its own, of 16 bytes for three characters. `structure.test.ts` measures the shapes again.
+ * The bytes that V8 allocates for each byte of a text, at least as many as measured for any shape: `{}` takes 56 and
+ * its place in a list 10. A key takes most if an object has few of them and no other object has the same
+ * (`{"16":1,"33":1}`). A number beyond 31 bits takes an object of 16 bytes for three characters. `structure.test.ts`
+ * measures the shapes again.
  */
 const WEIGHTS = new Uint8Array(256).fill(6);
 WEIGHTS.fill(0, 0, SPACE + 1);
@@ -44,7 +45,7 @@ WEIGHTS[CLOSE_OBJECT] = 0;
 /** One character beyond Latin-1 makes all of a string take two bytes each. */
 const CHARACTER_BYTES = 2;
 
-/** The memory that a JSON text takes once it is parsed, at most; infinite where it is nested too deep. The text need not be valid. */
+/** The maximum memory of a JSON text once parsed; infinite if it is nested too deeply. The text need not be valid. */
 export function parsedBytes(bytes: Uint8Array): number {
   const { length } = bytes;
   let depth = 0;
@@ -64,7 +65,10 @@ export function parsedBytes(bytes: Uint8Array): number {
   return parsed;
 }
 
-/** Why a JSON text that takes these bytes once it is parsed must not be: it is too deep or too large, or large ones that wait leave no room. */
+/**
+ * Why a JSON text that takes this memory must not be parsed: it is too deep or too large, or other large ones that wait
+ * leave no memory.
+ */
 export function structureProblem(parsed: number, room = PARSED_LIMIT): string | undefined {
   if (parsed === Number.POSITIVE_INFINITY) return `the body is nested deeper than ${NESTING_LIMIT} levels`;
   if (parsed > PARSED_LIMIT) return `the body takes more than ${PARSED_LIMIT} bytes of memory`;
@@ -76,8 +80,9 @@ export function structureProblem(parsed: number, room = PARSED_LIMIT): string | 
 const OBJECT_KEY = Buffer.from('"object":');
 
 /**
- * What a review says before its object, as a review of its own. Go's encoder writes uid, kind, resource, name, namespace, operation and
- * userInfo before it, without spaces. For any other text the result is not JSON, or lacks fields that a request must have.
+ * The part of a review before its object, as a complete review. Go's encoder writes uid, kind, resource, name,
+ * namespace, operation and userInfo before it, without spaces. For any other text the result is not JSON, or lacks
+ * required fields.
  */
 export function envelopeOf(bytes: Buffer): Buffer | undefined {
   let depth = 0;

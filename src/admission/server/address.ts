@@ -9,7 +9,7 @@ export function addressOf(scheme: "http" | "https", host: string, port: number):
   return { host, port, url: `${scheme}://${host.includes(":") ? `[${host}]` : host}:${port}` };
 }
 
-/** A server could not listen on its address; the message says what to do. */
+/** A server could not listen on its address; the message has the remedy. */
 export class ListenError extends Error {
   readonly code: string;
 
@@ -20,7 +20,7 @@ export class ListenError extends Error {
   }
 }
 
-/** The error of a failed `listen`, with what to do. `flag` is the one that sets the port: `--port`. */
+/** The error of a failed `listen`, with the remedy. `flag` is the one that sets the port: `--port`. */
 export function listenError(code: string, host: string, port: number, flag: string): ListenError {
   return new ListenError(listenMessage(code, host, port, flag), code);
 }

@@ -40,7 +40,7 @@ function ask(path: string, body: JsonObject | string = review(), options = {}) {
   return post(`${server.webhookAddress.url}${path}`, server.ca, body, options);
 }
 
-test("picked ports are told, as addresses that work", () => {
+test("reports picked ports as working addresses", () => {
   const { webhookAddress, opsAddress } = server;
   expect(webhookAddress).toEqual({
     host: "127.0.0.1",
@@ -51,7 +51,7 @@ test("picked ports are told, as addresses that work", () => {
   expect(opsAddress.url).toBe(`http://127.0.0.1:${opsAddress.port}`);
 });
 
-test("allowed: a review with the same uid and its length told", async () => {
+test("allowed: a review with the same uid and a Content-Length", async () => {
   const got = await ask("/validate/welcome?timeout=10s");
   expect(got.status).toBe(200);
   expect(got.headers["content-type"]).toBe("application/json");
@@ -80,7 +80,7 @@ test("refused: code, reason, message and causes, and a line at info", async () =
     .toMatchObject([{ level: "info", message: "denied", facts: { object: "Pod shop/web", user: "ann" } }]);
 });
 
-test("changed: a patch that applies to what was sent, and its effects afterwards", async () => {
+test("changed: a patch that applies to the sent object, and its effects afterwards", async () => {
   said.length = 0;
   effects.length = 0;
   const response = responseOf(await ask("/mutate/label"));
@@ -92,14 +92,14 @@ test("changed: a patch that applies to what was sent, and its effects afterwards
   expect(said).toMatchObject([{ level: "debug", message: "decided" }]);
 });
 
-test("text beyond ASCII arrives whole", async () => {
+test("text beyond ASCII arrives intact", async () => {
   const body = review({ uid: "ünïcode-✓-😀" });
   const got = await ask("/validate/welcome", body);
   expect(got.headers["content-length"]).toBe(String(Buffer.byteLength(got.body)));
   expect(responseOf(got)["uid"]).toBe("ünïcode-✓-😀");
 });
 
-test("a need and a commit over the wire", async () => {
+test("fetches a need and writes a commit over the network", async () => {
   expect(responseOf(await ask("/validate/pool"))).toMatchObject({ allowed: true });
   expect(responseOf(await ask("/validate/record"))).toMatchObject({ allowed: true });
 });
@@ -127,18 +127,18 @@ test.each([
   ["application/jsonp", 415],
   ["text/plain", 415],
   ["application/yaml", 415],
-])("content type %s: %d", async (type, status) => {
+])("content type %s gets %d", async (type, status) => {
   const got = await ask("/validate/welcome", review(), { headers: { "content-type": type } });
   expect(got.status).toBe(status);
 });
 
-test("no content type, or an encoding, is not understood", async () => {
+test("rejects a missing content type, and an encoding", async () => {
   expect((await ask("/validate", review(), { headers: {} })).status).toBe(415);
   const headers = { "content-type": "application/json", "content-encoding": "gzip" };
   expect((await ask("/validate", review(), { headers })).status).toBe(415);
 });
 
-test.each(["GET", "PUT", "DELETE", "OPTIONS"])("%s is not answered, and told what is", async (method) => {
+test.each(["GET", "PUT", "DELETE", "OPTIONS"])("rejects %s, with the allowed method", async (method) => {
   const got = await ask("/validate", "", { method });
   expect(got).toMatchObject({ status: 405, headers: { allow: "POST" } });
 });
@@ -151,7 +151,7 @@ test("unknown paths list the known hooks", async () => {
   });
 });
 
-test("bad bodies: a review where a uid is known, else a line", async () => {
+test("bad bodies get a review if their uid is known, else a line of text", async () => {
   expect(await ask("/validate", "{")).toMatchObject({
     status: 400,
     body: expect.stringMatching(/^[^\n]+\n$/),
@@ -166,7 +166,7 @@ test("bad bodies: a review where a uid is known, else a line", async () => {
   expect(responseOf(got)).toMatchObject({ allowed: false, status: { code: 400, reason: "BadRequest" } });
 });
 
-test("a module that broke is in the log with its reason", async () => {
+test("logs a module that throws with the reason", async () => {
   said.length = 0;
   await ask("/validate/throws-open");
   await expect
@@ -185,7 +185,7 @@ test("TLS 1.1 is refused by the server, 1.2 is not", async () => {
         ca: server.ca,
         minVersion: version,
         maxVersion: version,
-        // Else the client itself would not even try.
+        // Otherwise the client itself would not even try.
         ciphers: "DEFAULT@SECLEVEL=0",
       });
       socket.on("secureConnect", () => {
@@ -198,7 +198,7 @@ test("TLS 1.1 is refused by the server, 1.2 is not", async () => {
   expect(await handshake("TLSv1.2")).toBe("TLSv1.2");
 });
 
-test("plain HTTP on the TLS port harms nobody", async () => {
+test("plain HTTP on the TLS port is harmless", async () => {
   const { host, port } = server.webhookAddress;
   await new Promise<void>((resolve) => {
     const socket = connectPlain({ host, port }, () => socket.write("POST /validate HTTP/1.1\r\n\r\n"));
@@ -208,7 +208,7 @@ test("plain HTTP on the TLS port harms nobody", async () => {
   expect((await ask("/validate/welcome")).status).toBe(200);
 });
 
-test("what was served is in the metrics", async () => {
+test("served requests are in the metrics", async () => {
   await ask("/validate/welcome");
   const { status, headers, body } = await get(`${server.opsAddress.url}/metrics`);
   expect(status).toBe(200);
@@ -222,7 +222,7 @@ test("what was served is in the metrics", async () => {
   expect(body).toContain("usher_metrics_age_seconds 0\n");
 });
 
-test("a port in use is a sentence with a way out, for both ports", async () => {
+test("a port in use is an error with a remedy, for both ports", async () => {
   const other = createServer();
   await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
   const address = other.address();

@@ -50,31 +50,34 @@ export interface AdmissionOptions {
   readonly port?: number | undefined;
   /** 0 picks a free one. @default 8080 */
   readonly opsPort?: number | undefined;
-  /** Files to serve with, watched for changes, or a pair that its owner renews. @default one made at start */
+  /** Files to serve with, watched for changes, or a pair that its owner renews. @default one created at start */
   readonly certificate?: CertificateFiles | LivePair | undefined;
-  /** Whether API servers accept a chain of certificates; `undefined` while that is unknown. @default they do */
+  /** Whether API servers trust a certificate chain; `undefined` while that is unknown. @default they do */
   readonly trusts?: ((chain: string) => boolean | undefined) | undefined;
-  /** More names for the certificate made at start. */
+  /** More names for the certificate created at start. */
   readonly names?: readonly string[] | undefined;
   /** @default any client */
   readonly clients?: ClientCheck | undefined;
-  /** Serves reviews as an aggregated API too, to the front proxy with these settings; excludes `clients`. @default by webhook paths only */
+  /**
+   * Also serves reviews as an aggregated API, to the front proxy with these settings; excludes `clients`. @default by
+   * webhook paths only
+   */
   readonly aggregated?: AggregatedApi | undefined;
-  /** Whether a call with this path segment may make usher write. @default every call may */
+  /** Whether usher may write for a call with this path segment. @default for every call */
   readonly acceptsToken?: AcceptsToken | undefined;
   /** Receives events and tallies, after the response. */
   readonly effects?: ((effects: Effects) => void) | undefined;
-  /** Called where a client got no answer: it went away, or its connection was closed because of a limit. */
+  /** Called if a client got no answer: it disconnected, or its connection was closed because of a limit. */
   readonly callFailed?: (() => void) | undefined;
-  /** Absent where this process runs no controller. */
+  /** Absent if this process runs no controller. */
   readonly controllerStats?: (() => ControllerStats) | undefined;
   readonly version?: string | undefined;
   /** Where spans of reviews go. @default reviews are not traced */
   readonly tracing?: Tracing | undefined;
-  /** Of this replica, for its spans. */
+  /** The pod of this replica, for its spans. */
   readonly instance?: string | undefined;
   readonly limits?: Partial<Limits> | undefined;
-  /** After how long without a heartbeat of the main thread `/livez` fails. */
+  /** The time without a heartbeat of the main thread after which `/livez` fails. */
   readonly heartbeatTimeoutMs?: number | undefined;
   /** The wall clock that modules see. */
   readonly now?: (() => number) | undefined;
@@ -83,22 +86,22 @@ export interface AdmissionOptions {
 export interface AdmissionServer {
   readonly webhookAddress: Address;
   readonly opsAddress: Address;
-  /** What a client must trust, where the certificate was made at start. */
+  /** The CA that a client must trust, if the certificate was created at start. */
   readonly ca: string | undefined;
-  /** Steps counters: of reconcilers, which decide outside of admission. */
+  /** Counts for reconcilers, which decide outside of admission. */
   readonly count: (counts: readonly Count[]) => void;
-  /** Shuts down gracefully: not ready first, serves on for a while, finishes requests in flight. */
+  /** Shuts down gracefully: not ready first, keeps serving for a while, finishes requests in flight. */
   readonly drain: (options?: DrainOptions) => Promise<void>;
-  /** Shuts down at once. */
+  /** Shuts down immediately. */
   readonly close: () => Promise<void>;
 }
 
-/** Starts the webhook and, beside it, health and metrics. Resolves once both listen; the source may still be reading. */
+/** Starts the webhook server and the server of health and metrics. Resolves once both listen; the source may still be syncing. */
 export async function startAdmission(options: AdmissionOptions): Promise<AdmissionServer> {
   const { source, bind = LOOPBACK } = options;
   const log = sampledLog(options.log);
   const limits: Limits = { ...LIMITS, ...options.limits };
-  // The pair in use, for the metrics of it.
+  // The pair in use, for its metrics.
   const serving: { pair: KeyPair | undefined } = { pair: undefined };
   const { trusts } = options;
   const heartbeat = startHeartbeat(
@@ -108,7 +111,7 @@ export async function startAdmission(options: AdmissionOptions): Promise<Admissi
   const stops: (() => unknown)[] = [heartbeat.stop];
   const { aggregated, now } = options;
   try {
-    // A certificate and a thread take a tenth of a second each: start both at once.
+    // A certificate and a thread take a tenth of a second each: start both concurrently.
     const creatingMetrics = createMetrics({
       assembly: () => source.assembly,
       viewAges: () => source.ages?.() ?? [],
@@ -165,7 +168,7 @@ export async function startAdmission(options: AdmissionOptions): Promise<Admissi
       };
       if ("follow" in options.certificate) {
         stops.push(options.certificate.follow(use).stop);
-        // It may have been renewed since it was read, before anything followed it.
+        // The pair may have been renewed between its read and the subscription.
         if (options.certificate.current !== certificate) use(options.certificate.current);
       } else stops.push(watchKeyPair({ files: options.certificate, current: certificate, use, log }).stop);
     }
@@ -186,7 +189,7 @@ export async function startAdmission(options: AdmissionOptions): Promise<Admissi
   }
 }
 
-/** OpenTelemetry is loaded only here, and only where it has something to do. */
+/** OpenTelemetry is loaded only here, and only if tracing is on. */
 async function tracingFor(
   { tracing, version, instance }: AdmissionOptions,
   log: Log,

@@ -17,7 +17,7 @@ describe.concurrent("requests of API servers", () => {
   });
   afterAll(() => server.close());
 
-  test("are answered one after the other on one connection, which then times out idle", async () => {
+  test("are answered in sequence on one connection, which then times out idle", async () => {
     const got = await exchange(server, async (socket) => {
       for (const uid of ["one", "two", "three"]) {
         socket.write(request(uid));
@@ -38,7 +38,7 @@ describe.concurrent("requests of API servers", () => {
     expect(Math.abs(Date.parse(/Date: (.*)/.exec(head)?.[1] ?? "") - Date.now())).toBeLessThan(10_000);
   });
 
-  test("may come in pieces, wherever head and body are cut", async () => {
+  test("may arrive in pieces, with head and body cut anywhere", async () => {
     const text = request("cut");
     const start = text.indexOf("\r\n\r\n") + 4;
     const cuts = [1, 60, start - 3, start, start + 1, Math.floor((start + text.length) / 2), text.length - 1];
@@ -68,7 +68,7 @@ describe.concurrent("requests of API servers", () => {
     expect(Number(/Content-Length: (\d+)/.exec(answer)?.[1])).toBe(answered.length);
   });
 
-  test("say what is wrong with them", async () => {
+  test("get an error that names the problem", async () => {
     expect(await exchange(server, (socket) => socket.write(request("x", { path: "/nowhere" })))).toMatch(
       /^HTTP\/1.1 404 Not Found\r\n/,
     );
@@ -80,7 +80,7 @@ describe.concurrent("requests of API servers", () => {
     );
   });
 
-  test("two at once are answered both, in order", async () => {
+  test("two pipelined ones are both answered, in order", async () => {
     const got = await exchange(server, (socket) => socket.write(request("one") + request("two")));
     expect(uids(got)).toEqual(["one", "two"]);
   });
@@ -94,7 +94,7 @@ describe.concurrent("requests of API servers", () => {
     for (const got of answers) expect(got).toBe("HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n");
   });
 
-  test("a body that is announced too large is judged by its first bytes", async () => {
+  test("a body whose announced length is too large is evaluated by its first bytes", async () => {
     const text = request("x", { pad: 190_000 }).replace(/Length: \d+/, "Length: 200001");
     const got = await exchange(server, (socket) => socket.write(text + " ".repeat(10_000)));
     expect(got).toMatch(/^HTTP\/1.1 200 /);

@@ -7,7 +7,7 @@ import { BytesInFlight } from "./bytes-in-flight.ts";
 
 const LIMIT = 1_000;
 
-/** Reads a body that arrives in these pieces, and notes the most bytes that were in flight. */
+/** Reads a body that arrives in these pieces, and records the maximum bytes in flight. */
 function read(pieces: readonly string[], headers: Record<string, string> = {}, limit = LIMIT) {
   const socket = Object.assign(new EventEmitter(), { destroy: () => undefined });
   const request = Object.assign(new EventEmitter(), { headers, socket });
@@ -29,7 +29,7 @@ function read(pieces: readonly string[], headers: Record<string, string> = {}, l
   return { bodies, most };
 }
 
-test("a body is what its pieces are together, whether its length is announced or not", () => {
+test("joins its pieces, with or without an announced length", () => {
   const pieces = fc.array(fc.string({ minLength: 1, unit: "grapheme", maxLength: 20 }), { maxLength: 30 });
   fc.assert(
     fc.property(pieces, fc.boolean(), (parts, announced) => {
@@ -62,7 +62,7 @@ test("a body above the limit is reported once, with its first bytes", () => {
   expect(read(["x".repeat(LIMIT), "x"]).bodies).toEqual([{ first }]);
 });
 
-test("of a body that is announced too long no more is kept than its envelope may have", () => {
+test("keeps only the size of an envelope if the announced length is too large", () => {
   const limit = 2 * ENVELOPE_BYTES;
   const chunk = "x".repeat(ENVELOPE_BYTES / 4);
   const { bodies, most } = read(Array(8).fill(chunk), { "content-length": String(limit + 1) }, limit);

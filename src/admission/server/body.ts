@@ -3,14 +3,15 @@ import type { BytesInFlight } from "./bytes-in-flight.ts";
 import type { InTurn } from "./large-reviews.ts";
 
 /**
- * Bytes read of a body whose announced length is above the limit: enough for its envelope. The API server's is mostly the name of the user and its groups, which
- * come in headers, of which Go reads 1 MiB.
+ * Bytes read of a body whose announced length is above the limit: enough for its envelope. The API server's envelope is
+ * mostly the name of the user and its groups, which arrive in headers, for which Go's limit is 1 MiB.
  */
 export const ENVELOPE_BYTES = 1024 * 1024;
 
 /**
- * Collects the body of a request. Of one that is longer than the limit `done` gets the first bytes and `false`, as soon as that is known.
- * `done` is called by `inTurn`, not at all where the client disconnects before, and must not keep the body.
+ * Collects the body of a request. For one that is longer than the limit `done` gets the first bytes and `false`, as
+ * soon as that is known. `done` is called by `inTurn`, not at all if the client disconnects before, and must not keep
+ * the body.
  */
 export function readBody(
   request: IncomingMessage,
@@ -22,7 +23,7 @@ export function readBody(
   const announced = Number(request.headers["content-length"] ?? Number.NaN);
   const most = announced > limit ? Math.min(limit, ENVELOPE_BYTES) : limit;
   const { socket } = request;
-  // Most bodies arrive in one chunk, and that chunk is then the body: nothing is copied, and nothing is in flight.
+  // Most bodies arrive in one chunk, which then is the body: nothing is copied, and nothing is in flight.
   let body: Buffer = EMPTY;
   let length = 0;
   let counted = 0;
@@ -56,14 +57,14 @@ export function readBody(
 }
 
 /**
- * Copies a chunk behind the first bytes of a body, which grows where it does not fit. Chunks are not kept: a chunk of one byte takes some
- * 300, so that a body of 20 MiB could take gigabytes.
+ * Copies a chunk behind the first bytes of a body, growing the buffer if necessary. Chunks are not kept: a chunk of one
+ * byte takes some 300, so a body of 20 MiB could take gigabytes.
  */
 function append(body: Buffer, length: number, chunk: Buffer, announced: number): Buffer {
   const needed = length + chunk.length;
   let room = body;
   if (needed > body.length) {
-    // Twice as much each time, so that every byte is copied once or twice; never more than is announced.
+    // Doubles each time, so that every byte is copied once or twice; never more than announced.
     const double = Math.max(needed, 2 * body.length);
     room = Buffer.allocUnsafeSlow(announced >= needed ? Math.min(announced, double) : double);
     body.copy(room, 0, 0, length);
@@ -73,9 +74,9 @@ function append(body: Buffer, length: number, chunk: Buffer, announced: number):
   return room;
 }
 
-/** Frees the memory of a buffer now, not with the next collection: V8 lets some 64 MB of such garbage pile up. */
+/** Frees the memory of a buffer now, not with the next collection: V8 lets some 64 MB of such garbage accumulate. */
 function release(buffer: Buffer): void {
-  // Of a buffer that shares its memory with others nothing may be freed.
+  // A buffer that shares its memory with others must not be freed.
   if (buffer.buffer.byteLength === buffer.length && buffer.buffer instanceof ArrayBuffer)
     buffer.buffer.transfer(0);
 }

@@ -14,7 +14,7 @@ class TestConnection extends EventEmitter implements Connection {
 
 const connections = (count: number) => Array.from({ length: count }, () => new TestConnection());
 
-test("the connection that has bytes for longest gives way, and as many as it takes", () => {
+test("closes the connections that have held bytes for longest, as many as necessary", () => {
   const [a, b, c] = connections(3) as [TestConnection, TestConnection, TestConnection];
   const closed: number[] = [];
   const inFlight = new BytesInFlight(100, (bytes) => closed.push(bytes));
@@ -31,7 +31,7 @@ test("the connection that has bytes for longest gives way, and as many as it tak
   expect(closed).toEqual([60, 40, 101]);
 });
 
-test("bytes that are removed, or whose connection closed, count no longer", () => {
+test("removed bytes, and those of a closed connection, no longer count", () => {
   const [a, b] = connections(2) as [TestConnection, TestConnection];
   const inFlight = new BytesInFlight(100, () => undefined);
   inFlight.add(a, 60);
@@ -46,7 +46,7 @@ test("bytes that are removed, or whose connection closed, count no longer", () =
   expect(a.closed).toBe(false);
 });
 
-test("a connection that is used again and again gets one listener", () => {
+test("a reused connection gets one listener", () => {
   const [a] = connections(1) as [TestConnection];
   const inFlight = new BytesInFlight(100, () => undefined);
   for (let i = 0; i < 100; i++) {
@@ -56,7 +56,7 @@ test("a connection that is used again and again gets one listener", () => {
   expect(a.listenerCount("close")).toBe(1);
 });
 
-test("never more than the limit, in any order of requests", () => {
+test("never exceeds the limit, in any order of requests", () => {
   const step = fc.tuple(
     fc.nat(3),
     fc.integer({ min: 0, max: 60 }),

@@ -1,18 +1,19 @@
-/** A connection, as far as its bytes are concerned. A socket is one. */
+/** The part of a connection that is needed here. A socket is one. */
 export interface Connection {
   readonly once: (event: "close", listener: () => void) => unknown;
   readonly destroy: () => unknown;
 }
 
 /**
- * Bytes that are kept for clients, of all connections together: bodies that are still arriving, requests that wait for facts, and
- * responses that are not read yet. Any client that reaches the port can make any number of them, which must not fill the memory. Above the
- * limit the connection that has kept some for longest is closed: those of an API server arrive, and are read, at once.
+ * Bytes kept for clients, over all connections: bodies that are still arriving, requests that wait for facts, and
+ * responses that are not read yet. Any client that reaches the port can cause any number of them, which must not fill
+ * the memory. Above the limit the connection that has held bytes for longest is closed: those of an API server arrive,
+ * and are read, quickly.
  */
 export class BytesInFlight {
   readonly #most: number;
   #bytes = 0;
-  /** In the order in which they began to have some. */
+  /** In the order in which they began to hold bytes. */
   readonly #held = new Map<Connection, number>();
   readonly #seen = new WeakSet<Connection>();
   readonly #onClosed: (bytes: number) => void;
@@ -41,7 +42,7 @@ export class BytesInFlight {
     }
   }
 
-  /** Nothing, where the connection was closed meanwhile. */
+  /** Does nothing if the connection was closed in the meantime. */
   remove(connection: Connection, bytes: number): void {
     const held = this.#held.get(connection);
     if (held === undefined) return;

@@ -29,7 +29,7 @@ async function closedBy({ opsAddress }: AdmissionServer): Promise<Record<string,
 const ROOMY = { ...LIMITS, headersMs: 20_000, requestMs: 20_000, keepAliveMs: 20_000 };
 const CLOSE = ["Connection: close"];
 
-test("unfinished bodies above the limit end the oldest connection, and others are answered", async () => {
+test("unfinished bodies above the limit close the oldest connection, and others are answered", async () => {
   const limits = { ...ROOMY, inFlightBytes: 200_000 };
   const server = await serve({ limits });
   const clients: TLSSocket[] = [];
@@ -69,7 +69,7 @@ async function idle(server: AdmissionServer, uid: string): Promise<TLSSocket> {
   return socket;
 }
 
-test("above the limit the longest idle connection gives way to a new one", async () => {
+test("above the limit the longest idle connection is closed for a new one", async () => {
   const server = await serve({ limits: { ...ROOMY, connections: 3 } });
   const kept = [await idle(server, "a"), await idle(server, "b"), await idle(server, "c")];
   // The first is in use again, so the second is idle for longest.
@@ -82,7 +82,7 @@ test("above the limit the longest idle connection gives way to a new one", async
   await server.close();
 });
 
-test("connections whose bodies never end do not keep out a new one", async () => {
+test("connections with unfinished bodies do not lock out a new one", async () => {
   const server = await serve({ limits: { ...ROOMY, connections: 3 } });
   const slow: TLSSocket[] = [];
   for (const uid of ["a", "b", "c"]) {
@@ -97,7 +97,7 @@ test("connections whose bodies never end do not keep out a new one", async () =>
   await server.close();
 });
 
-test("as many connections as arrive at once, no more than the limit stay", async () => {
+test("of many connections that arrive at once, no more than the limit stay", async () => {
   const server = await serve({ limits: { ...ROOMY, connections: 5 } });
   const clients = await Promise.allSettled(Array.from({ length: 30 }, () => client(server)));
   const open = clients.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));

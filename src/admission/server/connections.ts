@@ -5,21 +5,21 @@ import type { Server, Socket } from "node:net";
 const UNUSED_MS = 1_000;
 
 /**
- * The connections of a server, for its limit and its shutdown. Node closes those that are idle after a request, but not those in their
- * handshake, and waits for those that never had a request: API servers keep some in reserve, and one of them would delay the shutdown
- * to its limit.
+ * The connections of a server, for its limit and its shutdown. Node closes connections that are idle after a request,
+ * but not those in their handshake, and waits for those that never had a request: API servers keep some in reserve, and
+ * one of them would delay the shutdown to its limit.
  */
 export class Connections {
   readonly #server: Server;
-  /** Without a request so far, in their handshake too. By remote address, oldest first. */
+  /** Without a request so far, including those in their handshake. By remote address, oldest first. */
   readonly #unused = new Map<string, Socket>();
   /** By remote address, in the order of their last requests. */
   readonly #used = new Map<string, Socket>();
   readonly #onClosed: () => void;
 
   /**
-   * Above the limit a connection gives way to a new one: the oldest unused one, or else the one whose last request is longest ago.
-   * `onClosed` is called for each of them.
+   * Above the limit a connection is closed for a new one: the oldest unused one, or else the one with the oldest last
+   * request. `onClosed` is called for each of them.
    */
   constructor(server: Server, most: number, onClosed: () => void = () => undefined) {
     this.#server = server;
@@ -34,7 +34,7 @@ export class Connections {
       });
     });
     server.on("request", (request: IncomingMessage) => {
-      // Over TLS the request has another socket than the connection.
+      // With TLS the request has another socket than the connection.
       const remote = remoteOf(request.socket);
       const socket = this.#unused.get(remote) ?? this.#used.get(remote);
       if (socket === undefined) return;
@@ -47,7 +47,8 @@ export class Connections {
   #closeOne(): void {
     for (const connections of [this.#unused, this.#used]) {
       for (const [remote, socket] of connections) {
-        // At once, not with its event: many connections may arrive in one turn of the loop, and each needs another to give way.
+        // Immediately, not on its event: many connections may arrive in one turn of the loop, and each needs another
+        // one closed.
         connections.delete(remote);
         socket.destroy();
         this.#onClosed();
@@ -83,8 +84,8 @@ function remoteOf({ remoteAddress, remotePort }: Socket): string {
 }
 
 /**
- * Requests that wait for facts, by connection. Node reads on while one is evaluated, so a client could pipeline any number of them;
- * API servers never do. A connection with too many of them is closed.
+ * Requests that wait for facts, by connection. Node keeps reading while one is evaluated, so a client could pipeline
+ * any number of them; API servers never do. A connection with too many of them is closed.
  */
 export class Pipelining {
   readonly #most: number;

@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-/** Sends text as it is, and gives all that comes back until the server hangs up. */
+/** Sends raw text, and returns everything received until the server closes the connection. */
 function raw(play: (socket: TLSSocket) => void, options: ConnectionOptions = {}): Promise<string> {
   const { host, port } = server.webhookAddress;
   return new Promise((resolve) => {
@@ -52,12 +52,12 @@ async function stillServes(): Promise<void> {
   expect(got.status).toBe(200);
 }
 
-test("a head that never ends is cut off", async () => {
+test("cuts off an endless head", async () => {
   expect(await raw((socket) => socket.write("POST /validate HTTP/1.1\r\nHost:"))).toMatch(/^HTTP\/1.1 408 /);
   await stillServes();
 });
 
-test("a body that drips is cut off", async () => {
+test("cuts off a slow body", async () => {
   const got = await raw((socket) => {
     socket.write(head("Content-Length: 5000"));
     const drip = setInterval(() => socket.write("x"), 50);
@@ -67,11 +67,11 @@ test("a body that drips is cut off", async () => {
   await stillServes();
 });
 
-test("a connection on which nothing is said is cut off", async () => {
+test("cuts off a silent connection", async () => {
   expect(await raw(() => undefined)).toMatch(/^(HTTP\/1.1 408 |$)/);
 });
 
-test("a request that is half sent and given up harms nobody", async () => {
+test("a half-sent, abandoned request is harmless", async () => {
   const got = await raw((socket) => {
     socket.write(`${head("Content-Length: 5000")}{"apiVersion":`, () => socket.destroy());
   });
@@ -79,7 +79,7 @@ test("a request that is half sent and given up harms nobody", async () => {
   await stillServes();
 });
 
-test("a body that is announced too large is refused by its first bytes", async () => {
+test("refuses a body with a too large announced length by its first bytes", async () => {
   const first = " ".repeat(BODY_BYTES + 1);
   const got = await raw((socket) => socket.write(head("Content-Length: 999999999") + first));
   expect(got).toMatch(/^HTTP\/1.1 413 /);
@@ -87,21 +87,21 @@ test("a body that is announced too large is refused by its first bytes", async (
   expect(got).toContain(`more than ${BODY_BYTES} bytes`);
 });
 
-test("a body that is announced too large and never comes is cut off", async () => {
+test("cuts off a body that is announced too large and never arrives", async () => {
   expect(await raw((socket) => socket.write(head("Content-Length: 999999999")))).toMatch(/^HTTP\/1.1 408 /);
 });
 
-test("a body that grows too large is refused as soon as it is", async () => {
+test("refuses a growing body as soon as it is too large", async () => {
   const got = await raw((socket) => {
     socket.write(head("Transfer-Encoding: chunked"));
-    // One chunk more than is allowed, and no end.
+    // One chunk more than allowed, without an end.
     for (let sent = 0; sent <= BODY_BYTES; sent += 10_000) socket.write(`2710\r\n${" ".repeat(10_000)}\r\n`);
   });
   expect(got).toMatch(/^HTTP\/1.1 413 /);
   await stillServes();
 });
 
-test("a body of just the limit is read", async () => {
+test("reads a body of exactly the limit", async () => {
   const text = JSON.stringify(review());
   const url = `${server.webhookAddress.url}/validate/welcome`;
   expect((await post(url, server.ca, text.padEnd(BODY_BYTES))).status).toBe(200);
@@ -140,7 +140,7 @@ test.each([
   },
 );
 
-test("a head that is too large is refused", async () => {
+test("refuses a head that is too large", async () => {
   const got = await raw((socket) => socket.write(head(`X-Long: ${"x".repeat(5_000)}`)));
   expect(got).toMatch(/^HTTP\/1.1 431 /);
 });
@@ -150,12 +150,12 @@ test.each([
   "POST / HTTP/9.9\r\n\r\n",
   "HELLO\r\n\r\n",
   "POST /validate HTTP/1.1\r\nContent-Length: x\r\n\r\n",
-])("what is no HTTP (%j) is refused", async (text) => {
+])("refuses data that is not HTTP (%j)", async (text) => {
   expect(await raw((socket) => socket.write(text))).toMatch(/^HTTP\/1.1 4\d\d /);
   await stillServes();
 });
 
-test("what is refused by its head does not spill into the next request", async () => {
+test("a request refused by its head does not leak into the next one", async () => {
   const smuggled = head("Content-Length: 0");
   const first = head(`Content-Length: ${smuggled.length}`).replace("application/json", "text/plain");
   const got = await raw((socket) => socket.write(first + smuggled));

@@ -11,7 +11,7 @@ afterAll(() => server.close());
 
 const BODY = bodyOf("x");
 
-/** As kube-apiserver 1.37 writes it, byte for byte but for the host. */
+/** Byte for byte as kube-apiserver 1.37 writes it, except for the host. */
 const LINES = [
   "POST /validate/welcome?timeout=10s HTTP/1.1",
   "Host: usher.usher-system.svc:443",
@@ -26,7 +26,7 @@ const without = (name: string) => LINES.filter((line) => !line.startsWith(name))
 const first = (line: string) => [line, ...LINES.slice(1)];
 const length = (text: string) => [...without("Content-Length"), `Content-Length: ${text}`];
 
-/** The statuses of the responses to these heads, each with a whole body behind it. */
+/** The statuses of the responses to these heads, each followed by a complete body. */
 async function statuses(lines: readonly string[]): Promise<string[]> {
   const head = Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1");
   const got = await exchange(server, (socket) => socket.write(Buffer.concat([head, Buffer.from(BODY)])));
@@ -43,14 +43,14 @@ test.concurrent.each<[string, readonly string[]]>([
   ["unknown headers", [...LINES, "Traceparent: 00-1-1-01", "X-Empty: "]],
   ["a charset", [...without("Content-Type"), "Content-Type: application/json; charset=utf-8"]],
   ["a header value beyond ASCII", [...LINES, "X-A: \u00fc"]],
-])("answered: %s", async (_, lines) => {
+])("answers %s", async (_, lines) => {
   expect(await statuses(lines)).toEqual(["200"]);
 });
 
 test.concurrent.each<[string, readonly string[]]>([
   ["another method", first("PUT /validate/welcome HTTP/1.1")],
   ["a method in lower case", first("post /validate/welcome HTTP/1.1")],
-  ["a blank in the path", first("POST /validate/ welcome HTTP/1.1")],
+  ["a space in the path", first("POST /validate/ welcome HTTP/1.1")],
   ["no headers", LINES.slice(0, 1)],
   ["no host", without("Host")],
   ["no content type", without("Content-Type")],
@@ -61,19 +61,19 @@ test.concurrent.each<[string, readonly string[]]>([
   ["a list of lengths", length(`${BODY.length}, ${BODY.length}`)],
   ["a length with a sign", length(`+${BODY.length}`)],
   ["a length in hexadecimal", length(`0x${BODY.length.toString(16)}`)],
-  ["a length that no number holds", length("9".repeat(30))],
+  ["a length beyond any number", length("9".repeat(30))],
   ["a length and chunks", [...LINES, "Transfer-Encoding: chunked"]],
   ["chunks instead of a length, and no chunk", [...without("Content-Length"), "Transfer-Encoding: chunked"]],
   [
     "a transfer encoding that is not chunked",
     [...without("Content-Length"), "Transfer-Encoding: chunked, identity"],
   ],
-  ["a blank before a colon", [...LINES, "X-A : b"]],
+  ["a space before a colon", [...LINES, "X-A : b"]],
   ["a line without a colon", [...LINES, "X-A"]],
   ["no header name", [...LINES, ": b"]],
   ["a control character in a value", [...LINES, "X-A: b\u0000"]],
   ["a bare line feed", [...LINES, "X-A: b\nTransfer-Encoding: chunked"]],
   ["a bare carriage return", [...LINES, "X-A: b\rTransfer-Encoding: chunked"]],
-])("refused once, and nothing behind it is read as a request: %s", async (_, lines) => {
+])("refuses once, and reads nothing behind it as a request: %s", async (_, lines) => {
   expect(await statuses(lines)).toEqual([expect.stringMatching(/^4\d\d$/)]);
 });

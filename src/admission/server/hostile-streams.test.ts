@@ -4,7 +4,7 @@ import { exchange, inPieces, request, serve, uids } from "../../../test/support/
 
 const STREAMS = 250;
 
-test("mutated requests, cut anywhere, are refused or answered once and in order, and the server serves on", async () => {
+test("mutated requests, cut anywhere, are refused or answered once and in order, and the server keeps serving", async () => {
   const server = await serve();
   try {
     const next = numbers(20_261_116);
@@ -17,13 +17,13 @@ test("mutated requests, cut anywhere, are refused or answered once and in order,
       const statuses = [...got.matchAll(/HTTP\/1\.1 (\d+) /g)].map((match) => match[1]);
       for (const status of statuses)
         expect({ stream, status }).toEqual({ stream, status: expect.stringMatching(STATUS) });
-      // Two requests and the refusal of what follows them.
+      // Two requests and the refusal of the rest.
       expect({ stream, statuses: statuses.length <= 3 }).toEqual({ stream, statuses: true });
       const answered = uids(got);
       expect({ stream, answered }).toEqual({ stream, answered: [...answered].sort() });
       expect({ stream, answered: new Set(answered).size }).toEqual({ stream, answered: answered.length });
     }
-    // Else only refusals would have been tested.
+    // Otherwise only refusals would have been tested.
     expect(all.filter((got) => uids(got).length > 0).length).toBeGreaterThan(30);
     expect(uids(await exchange(server, (socket) => socket.write(request("after"))))).toEqual(["after"]);
   } finally {
@@ -49,7 +49,7 @@ function mutated(i: number, next: (below: number) => number): string {
   const lines = next(3) === 0 ? [HEADERS[next(HEADERS.length)] ?? ""] : [];
   let text = request(`a${i}`, { lines }) + (next(4) === 0 ? request(`b${i}`) : "");
   for (let times = next(3); times > 0; times--) {
-    // Mostly in the heads; bodies have a test of their own.
+    // Mostly in the heads; bodies have a separate test.
     const at = next(next(4) === 0 ? text.length : 260);
     text = text.slice(0, at) + String.fromCharCode(next(128)) + text.slice(at + next(2));
   }

@@ -41,9 +41,9 @@ export interface HttpsServerOptions {
   readonly log: Log;
 }
 
-const NO_ROOM = "too many bytes in flight: closed the connection that kept some for longest";
+const NO_ROOM = "too many bytes in flight: closed the connection that held bytes for longest";
 
-/** The client closed the connection before the response. Not a code of HTTP, but the one that proxies have long used for this. */
+/** The client closed the connection before the response. Not a code of HTTP, but the conventional one of proxies. */
 export const CLIENT_CLOSED_REQUEST = 499;
 
 /** Fits into the kernel's send buffer, and Node reads no further request of a connection whose client leaves more than 64 KiB unread. */
@@ -80,7 +80,7 @@ export class HttpsServer {
       {
         ...this.#secureContext(),
         requestCert: this.#asksForCertificates,
-        // Refused with a message: a failed handshake does not say why.
+        // Refused with a message: a failed handshake has no reason.
         rejectUnauthorized: false,
         handshakeTimeout: limits.handshakeMs,
         keepAliveTimeout: limits.keepAliveMs,
@@ -97,7 +97,7 @@ export class HttpsServer {
         }
       },
     );
-    // Ends a connection whose client stopped reading: no bytes in either direction for as long as an idle connection may last.
+    // Ends a connection whose client stopped reading: no bytes in either direction for the idle timeout.
     this.#server.timeout = limits.keepAliveMs;
     this.#connections = new Connections(this.#server, limits.connections, () =>
       connectionClosed("connections"),
@@ -146,7 +146,8 @@ export class HttpsServer {
       cert: pair.cert,
       key: pair.key,
       minVersion: "TLSv1.2" as const,
-      // Each renegotiation costs a signature, and a client may ask for any number. Go's client never does, and TLS 1.3 has none.
+      // Each renegotiation costs a signature, and a client may request any number. Go's client never does, and TLS 1.3
+      // has none.
       secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
       ...(this.#asksForCertificates ? { ca: aggregated?.ca ?? clients?.ca ?? [] } : {}),
     };
@@ -172,7 +173,7 @@ export class HttpsServer {
   ): void {
     const { socket } = request;
     this.#pipelining.add(socket);
-    // Node continues with requests that it has already read of a connection that was closed for too many.
+    // Node continues with requests that it has already read from a connection that was closed for too many.
     if (socket.destroyed) {
       this.#pipelining.remove(socket);
       return;
@@ -234,8 +235,8 @@ export class HttpsServer {
       if (this.#draining) response.shouldKeepAlive = false;
       const length = Buffer.byteLength(body);
       response.writeHead(status, { "Content-Type": type, "Content-Length": length });
-      // A string, not a buffer: Node then writes head and body as one TLS record. One byte a character means ASCII, which
-      // Latin-1 writes alike but faster.
+      // A string, not a buffer: Node then writes head and body as one TLS record. One byte per character means ASCII,
+      // which Latin-1 encodes identically but faster.
       response.end(body, length === body.length ? "latin1" : "utf8");
       if (length > SMALL_RESPONSE_BYTES) this.#countUnread(response, length);
     }

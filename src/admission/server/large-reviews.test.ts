@@ -18,7 +18,7 @@ function requestOf(body: Buffer): IncomingMessage {
   return request as unknown as IncomingMessage;
 }
 
-/** Sends bodies in this order; the log has what was read, and `-` for each turn of the loop. */
+/** Sends bodies in this order; the log has the evaluated bodies, and `-` for each turn of the loop. */
 async function served(bodies: readonly (readonly [string, number])[]): Promise<string[]> {
   const log: string[] = [];
   const turns: (() => void)[] = [];
@@ -48,7 +48,7 @@ async function served(bodies: readonly (readonly [string, number])[]): Promise<s
 
 const LARGE = LARGE_BYTES + 1;
 
-test("judges small bodies at once and one large body in each turn, those of each namespace in turn", async () => {
+test("evaluates small bodies immediately and one large body per turn, with namespaces in turn", async () => {
   expect(
     await served([
       ["storm", LARGE],
@@ -66,7 +66,7 @@ test("judges small bodies at once and one large body in each turn, those of each
   ]);
 });
 
-test("a body without an announced length has no turn", () => {
+test("a body without an announced length gets no turn", () => {
   const queue = new LargeReviews(() => expect.unreachable());
   const request = requestOf(Buffer.alloc(LARGE));
   request.headers = {};
@@ -90,7 +90,7 @@ function arriving(namespace: string, length: number) {
   };
 }
 
-test("20 clients that stall delay a large body by a tenth of a second together, not by a turn each", async () => {
+test("20 stalling clients delay a large body by a tenth of a second in total, not by a turn each", async () => {
   const queue = new LargeReviews();
   const stalled = Array.from({ length: 20 }, (_, i) => arriving(`forged-${i}`, LARGE));
   for (const { request } of stalled) queue.take(request, () => request.resume());
@@ -105,7 +105,7 @@ test("20 clients that stall delay a large body by a tenth of a second together, 
   expect(performance.now() - started).toBeLessThan(1_000);
 });
 
-test("a body that comes in a steady stream keeps its turn, for a quarter of a second at most", async () => {
+test("a steady stream keeps its turn, for a quarter of a second at most", async () => {
   const queue = new LargeReviews();
   const slow = arriving("shop", 20 * 1024 * 1024);
   let nextAfter = 0;
@@ -122,7 +122,7 @@ test("a body that comes in a steady stream keeps its turn, for a quarter of a se
   expect(nextAfter).toBeGreaterThanOrEqual(240);
 });
 
-test("bodies that lost their turn and end together are judged one in each turn", async () => {
+test("bodies that lost their turn and end together are evaluated one per turn", async () => {
   const turns: (() => void)[] = [];
   const queue = new LargeReviews((run) => turns.push(run));
   const judged: string[] = [];
@@ -151,7 +151,7 @@ test("bodies that lost their turn and end together are judged one in each turn",
   }
 });
 
-test("begins again after it was idle", async () => {
+test("starts again after it was idle", async () => {
   const turns: (() => void)[] = [];
   const queue = new LargeReviews((run) => turns.push(run));
   for (let i = 0; i < 3; i++) {
@@ -168,7 +168,7 @@ test("begins again after it was idle", async () => {
   }
 });
 
-test("goes on after a client that leaves in its turn, or before it", async () => {
+test("continues after a client that leaves in its turn, or before it", async () => {
   const turns: (() => void)[] = [];
   const queue = new LargeReviews((run) => turns.push(run));
   const [first, second, third] = [1, 2, 3].map(() => requestOf(reviewOf("shop", LARGE)));
@@ -200,7 +200,7 @@ test("for any arrivals: a key waits for at most one item of each other key, and 
       for (const key of new Set(keys)) {
         const mine = order.filter((one) => one.key === key).map(({ i }) => i);
         expect(mine).toEqual(mine.toSorted((a, b) => a - b));
-        // The n-th of a key comes after n others of each key at most.
+        // The n-th item of a key comes after at most n items of each other key.
         for (const [nth, { i }] of order.filter((one) => one.key === key).entries()) {
           const before = order.slice(
             0,
@@ -219,7 +219,7 @@ test.each<[string, Buffer | null, string]>([
   ["a name that looks like a namespace", reviewOf("shop", 500, '"namespace":"bank"'), "shop"],
   ["no namespace", Buffer.from('{"kind":"AdmissionReview","request":{"uid":"u"}}'), ""],
   ["a namespace beyond the envelope", Buffer.from(`${" ".repeat(5_000)}"namespace":"shop"`), ""],
-  ["a text that does not end", Buffer.from('{"namespace":"shop'), ""],
+  ["an unterminated string", Buffer.from('{"namespace":"shop'), ""],
   ["nothing", null, ""],
 ])("finds the namespace of %s", (_what, body, namespace) => {
   expect(namespaceIn(body)).toBe(namespace);

@@ -1,17 +1,18 @@
 import type { IncomingMessage } from "node:http";
 
 /**
- * A longer body waits for its turn. Nearly every review is shorter: a pod has some kilobytes, an update of a large Deployment fifty. One
- * of this length is parsed and judged in some milliseconds, one of 3 MiB in a hundred.
+ * A longer body waits for its turn. Nearly every review is shorter: a pod has some kilobytes, an update of a large
+ * Deployment fifty. One of this length is parsed and evaluated in some milliseconds, one of 3 MiB in a hundred.
  */
 export const LARGE_BYTES = 128 * 1024;
 
-/** A body delays the next one by this long at most; then both are read. At 1 Gbit/s 20 MiB take 170 ms. */
+/** A body delays the next one by at most this long; then both are read. At 1 Gbit/s 20 MiB take 170 ms. */
 const TURN_MS = 250;
 
 /**
- * A body of which less than a chunk of Node's has come in this time keeps its turn no longer: a client that stalls delays others by no
- * more than this. At 1 Gbit/s ten chunks come. If the network was slow for a moment, two bodies are read at the same time.
+ * A body loses its turn if less than a chunk of Node's has arrived in this time: a stalling client delays others by no
+ * more than this. At 1 Gbit/s ten chunks arrive. If the network was slow for a moment, two bodies are read
+ * concurrently.
  */
 const STALL_MS = 5;
 const CHUNK_BYTES = 64 * 1024;
@@ -22,9 +23,9 @@ const ENVELOPE_BYTES = 4_096;
 const NAMESPACE = Buffer.from('"namespace":"');
 
 /**
- * Large bodies are read and judged one after the other, one namespace after the other, and between two of them the event loop serves all
- * that has arrived meanwhile. So a tenant whose reviews cost much delays others by one of them at most, and its own by all of them.
- * Bodies that wait stay where they are, at their clients.
+ * Large bodies are read and evaluated in sequence, with namespaces in turn, and between two of them the event loop
+ * serves everything that has arrived in the meantime. So a tenant whose reviews are expensive delays others by at most
+ * one of them, and its own by all of them. Waiting bodies stay at their clients.
  */
 export class LargeReviews {
   readonly #waiting = new RoundRobin<() => void>();
@@ -37,8 +38,8 @@ export class LargeReviews {
   }
 
   /**
-   * Calls `read` at once, or when it is the turn of the request. Once the body was read, `read` is to hand the work on it to its argument,
-   * which does it at once or, where the body came too slowly for its turn, in a later turn.
+   * Calls `read` immediately, or when it is the request's turn. Once the body was read, `read` must pass the work on it
+   * to its argument, which runs it immediately or, if the body lost its turn, in a later turn.
    */
   take(request: IncomingMessage, read: (inTurn: InTurn) => void): void {
     const length = Number(request.headers["content-length"] ?? Number.NaN);
@@ -46,7 +47,7 @@ export class LargeReviews {
       read((work) => work());
       return;
     }
-    // A client that sends no body at all has no turn.
+    // A client that sends no body at all gets no turn.
     request.once("readable", () => {
       const first: Buffer | null = request.read();
       if (first !== null) request.unshift(first);
@@ -60,7 +61,7 @@ export class LargeReviews {
     if (!this.#isBusy) this.#next();
   }
 
-  /** One in each turn of the loop. */
+  /** One per turn of the loop. */
   #next(): void {
     this.#isBusy = true;
     this.#nextTurn(() => {
@@ -90,7 +91,7 @@ export class LargeReviews {
       received += chunk.length;
     };
     const timer = setInterval(() => {
-      // The loop may have been busy for longer than the interval: chunks that arrived meanwhile are read first.
+      // The loop may have been busy for longer than the interval: chunks that arrived in the meantime are read first.
       setImmediate(() => {
         if (received < CHUNK_BYTES || performance.now() - started >= TURN_MS) end();
         received = 0;
@@ -111,10 +112,10 @@ export class LargeReviews {
   }
 }
 
-/** Does work at once, or in a later turn. */
+/** Runs work immediately, or in a later turn. */
 export type InTurn = (work: () => void) => void;
 
-/** Items by key: the first of each key in turn, and those of one key in their order. */
+/** Items by key: the first of each key in turn, and those of one key in order. */
 export class RoundRobin<Item> {
   /** The key whose turn it is comes first. */
   readonly #items = new Map<string, Item[]>();
@@ -137,8 +138,9 @@ export class RoundRobin<Item> {
 }
 
 /**
- * The namespace of a review by its first bytes, as an API server writes them: before the object, and with the quotes of all texts escaped.
- * It decides only about the order of reviews. Bodies of another form and bodies without a namespace share one place in that order.
+ * The namespace of a review by its first bytes, in the form that an API server writes: before the object, and with
+ * escaped quotes in all strings. It affects only the order of reviews. Bodies of another form and bodies without a
+ * namespace share one key.
  */
 export function namespaceIn(body: Buffer | null): string {
   const envelope = body?.subarray(0, ENVELOPE_BYTES);

@@ -2,10 +2,10 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { type HttpResponse, textResponse } from "../review/http-response.ts";
 
 const NOT_JSON = textResponse(415, "the content type must be application/json");
-const ENCODED = textResponse(415, "content encodings are not supported: send the JSON as it is");
+const ENCODED = textResponse(415, "content encodings are not supported: send uncompressed JSON");
 const NOT_POST = textResponse(405, "method not allowed: use POST");
 
-/** After this long without a byte a refused client has stopped sending, across any network that a webhook call survives. */
+/** After this long without a byte a refused client has stopped sending, on any network that a webhook call survives. */
 const LINGER_MS = 1_000;
 
 /** Why a request is refused by its method and headers alone. */
@@ -18,9 +18,9 @@ export function refusedByHead({ method, headers }: IncomingMessage): HttpRespons
 }
 
 /**
- * Responds to a request whose body is not wanted, and closes the connection. Not at once: a client that is still sending when the
- * connection closes sees a reset, and may never read the response. As long as it sends, within the time that any request has, the body
- * is discarded.
+ * Responds to a request without reading its body, and closes the connection. Not immediately: a client that is still
+ * sending when the connection closes sees a reset, and may never read the response. While the client sends, within a
+ * request's time limit, the body is discarded.
  */
 export function sendAndClose(
   request: IncomingMessage,

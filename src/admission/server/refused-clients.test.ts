@@ -1,4 +1,5 @@
-// Clients that are refused while they send. Their server has the usual time for a request, so that a busy machine does not cut it short.
+// Clients that are refused while they send. Their server has the usual request timeout, so that a busy machine does not
+// cut them off.
 import { once } from "node:events";
 import { setTimeout as pause } from "node:timers/promises";
 import { connect } from "node:tls";
@@ -14,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-test("a client that is still sending when refused can read why", async () => {
+test("a client that is still sending when refused can read the reason", async () => {
   const url = `${server.webhookAddress.url}/validate/welcome`;
   for (let i = 0; i < 5; i++) expect((await post(url, server.ca, " ".repeat(3_000_000))).status).toBe(413);
 });

@@ -1,4 +1,4 @@
-// Connections whose requests wait for facts. Run one at a time: each has a second for what it waits for.
+// Connections whose requests wait for facts. Run in sequence: each has one second.
 import { setTimeout as pause } from "node:timers/promises";
 import { connect } from "node:tls";
 import { expect, test } from "vitest";
@@ -69,7 +69,7 @@ test("responses to pipelined requests keep their order", async () => {
   await server.close();
 });
 
-test("a client that sends garbage behind a request in flight is disconnected", async () => {
+test("disconnects a client that sends garbage behind a request in flight", async () => {
   const { server, asked, meet } = await waiting();
   const got = await exchange(server, async (socket) => {
     socket.write(slow("first"));
@@ -82,7 +82,7 @@ test("a client that sends garbage behind a request in flight is disconnected", a
   await server.close();
 });
 
-test("a client with too many requests in flight is disconnected", async () => {
+test("disconnects a client with too many requests in flight", async () => {
   const { server, asked, meet } = await waiting({ limits: { ...LIMITS, pipelined: 3 } });
   const requests = (n: number) => Array.from({ length: n }, (_, i) => slow(`r${i}`)).join("");
   const flood = await exchange(server, (socket) => socket.write(requests(4)));
@@ -154,7 +154,7 @@ test("requests that wait are bounded in bytes, and the oldest is closed", async 
   await server.close();
 });
 
-test("large bodies that come together close no connection", async () => {
+test("large concurrent bodies close no connection", async () => {
   const large = 2_000_000;
   const server = await serve({
     limits: {

@@ -16,7 +16,7 @@ import type { AdmissionServer } from "./admission-server.ts";
 let server: AdmissionServer | undefined;
 afterEach(() => server?.close());
 
-/** A server whose facts come when they are let go. */
+/** A server whose facts arrive when the test releases them. */
 async function start(finishMs = 10_000) {
   const asked = Promise.withResolvers<void>();
   const { promise, resolve: answer } = Promise.withResolvers<void>();
@@ -36,7 +36,7 @@ async function start(finishMs = 10_000) {
 
 const KEPT = { headers: { "content-type": "application/json" } };
 
-test("a drain: not ready, serves on with Connection: close, finishes what is in flight, and is gone", async () => {
+test("draining: becomes unready, keeps serving with Connection: close, finishes requests in flight, and stops", async () => {
   const { server, call, asked, answer } = await start();
   const ready = () => get(`${server.opsAddress.url}/readyz`);
   const agent = keeping();
@@ -53,11 +53,11 @@ test("a drain: not ready, serves on with Connection: close, finishes what is in 
   });
   expect(await ready()).toMatchObject({ status: 503, body: expect.stringContaining("not-draining") });
   expect((await get(`${server.opsAddress.url}/livez`)).status).toBe(200);
-  // A kept connection is served once more and then ended; a new one is still taken.
+  // A kept connection is served once more and then closed; a new one is still accepted.
   expect((await call("/validate/welcome", { agent, ...KEPT })).headers["connection"]).toBe("close");
   expect((await call("/validate/welcome")).status).toBe(200);
 
-  // The door closes, the idle connection ends, and the slow one is still in flight.
+  // Listening stops, the idle connection is closed, and the slow one is still in flight.
   await expect
     .poll(
       () =>
@@ -79,21 +79,18 @@ test("a drain: not ready, serves on with Connection: close, finishes what is in 
   idle.destroy();
 });
 
-test.each(["tls", "tcp"] as const)(
-  "a %s connection that was never used does not hold up the end",
-  async (kind) => {
-    const { server } = await start(600_000);
-    const { port } = server.webhookAddress;
-    const open = kind === "tls" ? tlsConnect({ port, rejectUnauthorized: false }) : tcpConnect({ port });
-    await once(open, kind === "tls" ? "secureConnect" : "connect");
-    const closed = once(open, "close");
-    open.on("error", () => undefined);
-    await server.drain({ serveOnMs: 0 });
-    await closed;
-  },
-);
+test.each(["tls", "tcp"] as const)("an unused %s connection does not delay the end", async (kind) => {
+  const { server } = await start(600_000);
+  const { port } = server.webhookAddress;
+  const open = kind === "tls" ? tlsConnect({ port, rejectUnauthorized: false }) : tcpConnect({ port });
+  await once(open, kind === "tls" ? "secureConnect" : "connect");
+  const closed = once(open, "close");
+  open.on("error", () => undefined);
+  await server.drain({ serveOnMs: 0 });
+  await closed;
+});
 
-test("what does not finish in time is cut off", async () => {
+test("cuts off requests that do not finish in time", async () => {
   const { server, call, asked } = await start(200);
   const stuck = call("/validate/pool?timeout=30s").then(
     () => "answered",
@@ -104,7 +101,7 @@ test("what does not finish in time is cut off", async () => {
   expect(await stuck).toBe("cut");
 });
 
-test("close ends at once, also a drain under way, and may be called again", async () => {
+test("close ends immediately, also during a drain, and may be repeated", async () => {
   const { server, call, asked } = await start(600_000);
   const stuck = call("/validate/pool?timeout=30s").catch(() => "cut");
   await asked;
@@ -127,7 +124,7 @@ test("close also ends a drain that waits for the last answer", async () => {
   expect(await stuck).toBe("cut");
 });
 
-test("ready only once the source was read", async () => {
+test("is ready only once the source is synced", async () => {
   const source = { ...testSource(), ready: false };
   const started = await startTestServer({ source });
   server = started;

@@ -2,11 +2,14 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { Health } from "../observe/health.ts";
 import type { HttpsServer } from "./https-server.ts";
 
-/** How long a draining instance serves on: until its endpoint has left the EndpointSlice, and every API server's cache of it. */
+/**
+ * How long a draining instance keeps serving: until its endpoint has left the EndpointSlice, and every API server's
+ * cache of it.
+ */
 export const SERVE_ON_MS = 5_000;
 
 export interface DrainOptions {
-  /** How long to serve on as "not ready". @default 5 s */
+  /** How long to keep serving as "not ready". @default 5 s */
   readonly serveOnMs?: number | undefined;
 }
 
@@ -19,7 +22,7 @@ export interface ShutdownOptions {
   readonly stops: readonly (() => unknown)[];
 }
 
-/** Draining, and closing at once. Both may be called in any order and more than once. */
+/** Draining, and immediate closing. Both may be called in any order and repeatedly. */
 export class Shutdown {
   readonly #options: ShutdownOptions;
   readonly #closed = new AbortController();
@@ -30,13 +33,13 @@ export class Shutdown {
     this.#options = options;
   }
 
-  /** Not ready first, then serves on with `Connection: close`, then stops listening and finishes requests in flight. */
+  /** Not ready first, then keeps serving with `Connection: close`, then stops listening and finishes requests in flight. */
   drain(serveOnMs = SERVE_ON_MS): Promise<void> {
     this.#draining ??= this.#drain(serveOnMs);
     return this.#draining;
   }
 
-  /** At once: requests in flight are aborted. */
+  /** Immediately: requests in flight are aborted. */
   async close(): Promise<void> {
     this.#closed.abort();
     // Ends a drain that waits for requests in flight.

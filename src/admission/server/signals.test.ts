@@ -21,7 +21,7 @@ test.each(["SIGTERM", "SIGINT"] as const)("%s drains, then exits 0", async (sign
   await expect.poll(() => codes).toEqual([0]);
 });
 
-test("a second signal ends at once", () => {
+test("a second signal exits immediately", () => {
   let drains = 0;
   const codes = listen(() => {
     drains++;
@@ -34,7 +34,7 @@ test("a second signal ends at once", () => {
   expect(drains).toBe(1);
 });
 
-test("a drain that fails is usher's own failure", async () => {
+test("a failed drain is exit code 3", async () => {
   const said: string[] = [];
   const codes = listen(() => Promise.reject(new Error("stuck")), {
     ...SILENT,

@@ -11,8 +11,8 @@ export interface SignalOptions {
 }
 
 /**
- * The first SIGTERM or SIGINT drains and exits 0, a second one exits at once with the code that shells give a signal. Returns a
- * function that removes the listeners.
+ * The first SIGTERM or SIGINT drains and exits 0; a second one exits immediately with the shell's code for the signal.
+ * Returns a function that removes the listeners.
  */
 export function onSignals({ drain, log, exit = (code) => process.exit(code) }: SignalOptions): () => void {
   let draining = false;

@@ -6,7 +6,7 @@ import { exchange, LIMITS, request, serve, uids } from "../../../test/support/ad
 import { allow } from "../../core/evaluate/decision.ts";
 import type { AdmissionOptions, AdmissionServer } from "./admission-server.ts";
 
-/** More than the kernel's buffers of both ends take. */
+/** More than the kernel's buffers of both ends hold. */
 const RESPONSE_BYTES = 16_000_000;
 
 /** A server whose responses are too large to be handed to the network at once. */
@@ -41,7 +41,7 @@ test.concurrent("requests behind a large unread response are answered in order",
   await server.close();
 });
 
-test.concurrent("a client that never reads is disconnected, and no listeners pile up meanwhile", async () => {
+test.concurrent("a client that never reads is disconnected, and no listeners accumulate", async () => {
   const warnings: string[] = [];
   const onWarning = ({ name }: Error) => warnings.push(name);
   process.on("warning", onWarning);
@@ -57,7 +57,7 @@ test.concurrent("a client that never reads is disconnected, and no listeners pil
   await pause(1_500);
   process.off("warning", onWarning);
   expect(warnings).toEqual([]);
-  // The server closed the connection: reading on ends before the response does.
+  // The server closed the connection: reading ends before the response does.
   let bytes = 0;
   socket.on("data", (chunk) => {
     bytes += chunk.length;
@@ -68,7 +68,7 @@ test.concurrent("a client that never reads is disconnected, and no listeners pil
   await server.close();
 });
 
-test.concurrent("unread responses of all connections together are bounded", async () => {
+test.concurrent("bounds the unread responses of all connections", async () => {
   const server = await withLargeResponses(RESPONSE_BYTES, {
     // Base64 in a patch: a third more.
     limits: { ...LIMITS, keepAliveMs: 20_000, requestMs: 20_000, inFlightBytes: 3.5 * RESPONSE_BYTES },

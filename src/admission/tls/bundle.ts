@@ -2,7 +2,7 @@ import { X509Certificate } from "node:crypto";
 
 const BLOCK = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g;
 
-/** All certificates in a text; what is none is left out. */
+/** All certificates in a text; skips anything else. */
 export function certificatesIn(text: string): X509Certificate[] {
   return (text.match(BLOCK) ?? []).flatMap((block) => {
     try {
@@ -13,7 +13,7 @@ export function certificatesIn(text: string): X509Certificate[] {
   });
 }
 
-/** The certificates of a text alone, each once: an API server that can't parse a bundle calls no webhook. */
+/** Only the certificates of a text, each once: an API server that can't parse a bundle calls no webhook. */
 export function soundBundle(...texts: readonly string[]): string {
   return certificatesOf(texts).join("");
 }
@@ -27,7 +27,7 @@ export function pemOf(certificate: X509Certificate): string {
   return `${certificate.toString().trim()}\n`;
 }
 
-/** The authorities that a chain leads to, over what is sent with its first certificate; all of the way must be valid now. */
+/** The root CAs of a chain, through its intermediates; every certificate must be valid now. */
 export function authoritiesReached(
   authorities: readonly X509Certificate[],
   [leaf, ...between]: readonly X509Certificate[],

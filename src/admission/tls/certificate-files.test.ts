@@ -55,7 +55,7 @@ const trusted = (url: string, { ca }: OwnCertificate, options = {}) =>
     () => false,
   );
 
-test("new files are used by new connections, and old connections live on", async () => {
+test("new connections use new files, and old connections stay open", async () => {
   const [first, second] = [await makeCertificate(["127.0.0.1"]), await makeCertificate(["127.0.0.1"])];
   await put(first);
   const { url } = (await serve()).webhookAddress;
@@ -71,7 +71,7 @@ test("new files are used by new connections, and old connections live on", async
   agent.destroy();
 });
 
-test("the swap of a mounted Secret is noticed", async () => {
+test("notices the swap of a mounted Secret", async () => {
   const [first, second] = [await makeCertificate(["127.0.0.1"]), await makeCertificate(["127.0.0.1"])];
   await mount("..2026_01", first);
   await symlink("..data/tls.crt", files().certFile);
@@ -82,7 +82,7 @@ test("the swap of a mounted Secret is noticed", async () => {
   await expect.poll(() => trusted(url, second), { timeout: 10_000 }).toBe(true);
 });
 
-test("what does not fit together keeps the old pair, is reported once, and is replaced by a pair that fits", async () => {
+test("a mismatched pair keeps the old one, is reported once, and is replaced by a valid pair", async () => {
   const [first, second] = [await makeCertificate(["127.0.0.1"]), await makeCertificate(["127.0.0.1"])];
   await put(first);
   const used: string[] = [];
@@ -98,7 +98,7 @@ test("what does not fit together keeps the old pair, is reported once, and is re
   await expect.poll(() => said).toMatchObject([{ error: expect.stringContaining("does not belong") }]);
   await writeFile(files().certFile, second.cert.slice(0, 100));
   await expect.poll(() => said[1]).toMatchObject({ error: expect.stringContaining("holds no certificate") });
-  // Several looks later it has still been said once.
+  // It is reported once over several checks.
   await new Promise((resolve) => setTimeout(resolve, 100));
   expect(said).toHaveLength(2);
   expect(used).toEqual([]);

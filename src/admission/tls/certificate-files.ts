@@ -10,15 +10,15 @@ export interface CertificateFiles {
   readonly keyFile: string;
 }
 
-/** Certificate and key are two writes, and a mounted Secret is swapped in several steps: read once they are all done. */
+/** Certificate and key are two writes, and a mounted Secret is swapped in several steps: wait until all are done. */
 const DEBOUNCE_MS = 200;
 
 /** Not every file system reports changes. The kubelet updates a mounted Secret about once a minute. */
 const POLL_MS = 10_000;
 
-/** Reads a pair and checks that it is one. The error says which file is wrong and how. */
+/** Reads and validates a pair. The error names the wrong file and the reason. */
 export async function readKeyPair({ certFile, keyFile }: CertificateFiles): Promise<KeyPair> {
-  // One after the other, so that the error names the same file of two missing ones.
+  // In sequence, so that the error names the same file if both are missing.
   const cert = await readText(certFile, "certificate");
   const key = await readText(keyFile, "key");
   let certificate: X509Certificate;
@@ -57,7 +57,7 @@ export interface WatchOptions {
   readonly files: CertificateFiles;
   /** The pair in use. */
   readonly current: KeyPair;
-  /** Puts a new pair to use; a throw keeps the old one. */
+  /** Uses a new pair; a throw keeps the old one. */
   readonly use: (pair: KeyPair) => void;
   readonly log: Log;
   readonly debounceMs?: number | undefined;
@@ -65,9 +65,9 @@ export interface WatchOptions {
 }
 
 /**
- * Reloads the files of a certificate when they change. The directories are watched, not the files: in a mounted Secret the files are
- * links into a directory that is itself a link, and only that one is ever swapped. An invalid pair is reported once, and the old one
- * stays in use.
+ * Reloads the files of a certificate when they change. The directories are watched, not the files: in a mounted Secret
+ * the files are links into a directory that is itself a link, and only that one is ever swapped. An invalid pair is
+ * reported once, and the old one stays in use.
  */
 export function watchKeyPair(options: WatchOptions): { readonly stop: () => void } {
   const { files, use, log, debounceMs = DEBOUNCE_MS, pollMs = POLL_MS } = options;
@@ -106,7 +106,7 @@ export function watchKeyPair(options: WatchOptions): { readonly stop: () => void
   const watchers = [...new Set([dirname(files.certFile), dirname(files.keyFile)])].map((directory) =>
     watchDirectory(directory, noticed, log),
   );
-  // A change between the first read and the watch was not noticed.
+  // A change between the first read and the watch would be missed.
   noticed();
   return {
     stop: () => {

@@ -8,14 +8,14 @@ import { makeCertificate, namesFor, OWN_CERTIFICATE_DAYS } from "./certificate.t
 const opened: { close: () => Promise<void> }[] = [];
 afterAll(() => Promise.all(opened.map((server) => server.close())));
 
-test("names: this machine's own, the bind address unless it means all, and those given", () => {
+test("has the machine's own names, the bind address unless it means all, and the given names", () => {
   expect(namesFor("127.0.0.1")).toEqual(["localhost", "127.0.0.1", "::1"]);
   expect(namesFor("10.0.0.7", ["usher.usher-system.svc"])).toContain("10.0.0.7");
   expect(namesFor("0.0.0.0")).not.toContain("0.0.0.0");
   expect(namesFor("::")).toEqual(["localhost", "127.0.0.1", "::1"]);
 });
 
-test("a certificate that holds what it says", async () => {
+test("has the declared contents", async () => {
   const { cert, key, ca } = await makeCertificate(["localhost", "127.0.0.1", "::1", "usher.svc"]);
   const leaf = new X509Certificate(cert);
   const authority = new X509Certificate(ca);
@@ -29,12 +29,12 @@ test("a certificate that holds what it says", async () => {
   expect(key).toContain("BEGIN PRIVATE KEY");
   const days = (Date.parse(leaf.validTo) - Date.parse(leaf.validFrom)) / 86_400_000;
   expect(Math.round(days)).toBe(OWN_CERTIFICATE_DAYS);
-  // A client whose clock is a day behind can use it at once.
+  // A client whose clock is a day behind can use it immediately.
   for (const { validFrom } of [leaf, authority])
     expect(Date.parse(validFrom)).toBeLessThanOrEqual(Date.now() - 86_250_000);
 });
 
-test("a server with its own certificate is trusted under the names given, and under no other", async () => {
+test("a server with its own certificate is trusted only under its names", async () => {
   const server = await startTestServer({ names: ["usher.usher-system.svc"] });
   opened.push(server);
   const url = `${server.webhookAddress.url}/validate/welcome`;
@@ -45,7 +45,7 @@ test("a server with its own certificate is trusted under the names given, and un
   await expect(post(url, undefined)).rejects.toThrow();
 });
 
-test("a pair that was renewed while the server started is served with", async () => {
+test("serves a pair that was renewed while the server started", async () => {
   const [first, second] = [await makeCertificate(["localhost"]), await makeCertificate(["localhost"])];
   let looks = 0;
   const server = await startTestServer({
@@ -61,7 +61,7 @@ test("a pair that was renewed while the server started is served with", async ()
   expect((await post(url, second.ca, undefined, { servername: "localhost" })).status).toBe(200);
 });
 
-test("only HTTP/1.1 is offered", async () => {
+test("offers only HTTP/1.1", async () => {
   const server = await startTestServer();
   opened.push(server);
   const { host, port } = server.webhookAddress;

@@ -6,7 +6,7 @@ export interface KeyPair {
   readonly key: string;
 }
 
-/** A certificate made at start: `ca` is what a client must trust. */
+/** A certificate created at start: a client must trust `ca`. */
 export interface OwnCertificate extends KeyPair {
   readonly ca: string;
 }
@@ -20,17 +20,17 @@ export interface LivePair {
 }
 
 /**
- * A certificate made at start lives in memory and need only outlive the process. A year, because several clients reject anything much
- * longer.
+ * A certificate created at start is kept in memory and need only outlive the process. A year, because several clients
+ * reject anything much longer.
  */
 export const OWN_CERTIFICATE_DAYS = 365;
 
 const DAY_MS = 86_400_000;
 
-/** Clients whose clock is behind must accept it at once: by a wrong time zone, or a day without a time server. */
+/** Clients whose clock is behind, by a wrong time zone or a day without a time server, must accept it immediately. */
 const CLOCK_SKEW_MS = DAY_MS;
 
-/** Signs 28 times faster than RSA 2048, and every client of this century knows it. */
+/** Signs 28 times faster than RSA 2048, and every current client supports it. */
 const P256 = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;
 
 /** The names of a server on this address on the same machine. An address that means "all" is not a name. */
@@ -40,8 +40,8 @@ export function namesFor(bind: string, more: readonly string[] = []): string[] {
 }
 
 /**
- * A certificate for these names and addresses, signed by an authority that is made for it. The authority's key is discarded,
- * so trusting the authority is trusting this one certificate.
+ * A certificate for these names and addresses, signed by a CA created for it. The CA's key is discarded, so trusting
+ * the CA is trusting this one certificate.
  */
 export async function makeCertificate(
   names: readonly string[],

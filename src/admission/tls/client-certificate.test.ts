@@ -6,7 +6,7 @@ import type { KeyPair } from "./certificate.ts";
 
 const P256 = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
 
-/** An authority for clients, and what signs in its name. */
+/** A CA for clients, and a function that signs with it. */
 async function authority(name: string) {
   await import("reflect-metadata/lite");
   const x509 = await import("@peculiar/x509");
@@ -48,11 +48,11 @@ afterAll(() => server.close());
 const call = (options: object = {}) =>
   post(`${server.webhookAddress.url}/validate/welcome`, server.ca, undefined, options);
 
-test("without a certificate: 401 with a sentence", async () => {
+test("without a certificate: 401 with a message", async () => {
   expect(await call()).toMatchObject({ status: 401, body: expect.stringContaining("client certificate") });
 });
 
-test("with the right one: served, also on a resumed session and on a kept connection", async () => {
+test("with the right certificate: served, also on a resumed session and on a kept connection", async () => {
   const client = await ours.issue("CN=kube-apiserver");
   const agent = keeping();
   const headers = { "content-type": "application/json" };
@@ -61,7 +61,7 @@ test("with the right one: served, also on a resumed session and on a kept connec
   expect((await call(client)).status).toBe(200);
 });
 
-test("another's name, or no name, or another's authority: 403 with a sentence", async () => {
+test("with another name, no name, or another CA: 403 with a message", async () => {
   expect(await call(await ours.issue("CN=mallory"))).toMatchObject({
     status: 403,
     body: expect.stringContaining("common name"),
@@ -74,7 +74,7 @@ test("another's name, or no name, or another's authority: 403 with a sentence", 
   });
 });
 
-test("without names every certificate of the authority will do", async () => {
+test("without configured names accepts every certificate of the CA", async () => {
   const open = await startTestServer({ clients: { ca: ours.ca } });
   const client = await ours.issue("CN=anyone");
   const got = await post(`${open.webhookAddress.url}/validate/welcome`, open.ca, undefined, { ...client });

@@ -4,7 +4,7 @@ import { type DetailedPeerCertificate, TLSSocket } from "node:tls";
 import { type HttpResponse, textResponse } from "../review/http-response.ts";
 import { authoritiesReached, certificatesIn } from "./bundle.ts";
 
-/** The clients that are accepted: with a certificate of this authority and, where names are given, one of them. */
+/** The accepted clients: with a certificate of this CA and, if names are given, one of them. */
 export interface ClientCheck {
   readonly ca: string;
   /** Common names. @default any */
@@ -16,14 +16,14 @@ const UNTRUSTED = textResponse(403, "client certificate signed by unknown author
 const UNKNOWN = textResponse(403, "client certificate's common name is not allowed");
 const EXPIRED = textResponse(403, "client certificate is not valid now");
 
-/** Certificates that a client may send between its own and its authority; the chain of a front proxy has one at most. */
+/** Intermediate certificates that a client may send; the chain of a front proxy has at most one. */
 const LONGEST_CHAIN = 8;
 
 type Verdict = HttpResponse | { readonly validUntil: number };
 
 /**
- * Checks the client certificates of connections, each once: a certificate can't change during one. The handshake verified it, perhaps
- * by authorities that have been replaced since, so that it is compared with those of today as well.
+ * Checks the client certificate of each connection once: it can't change during a connection. The handshake verified
+ * it, perhaps with CAs that have been replaced since, so it is also compared with the current CAs.
  */
 export class ClientCertificates {
   readonly #names: ReadonlySet<string> | undefined;
@@ -35,7 +35,7 @@ export class ClientCertificates {
     this.#authorities = certificatesIn(ca);
   }
 
-  /** `undefined` where the client is accepted. */
+  /** `undefined` if the client is accepted. */
   refuse(socket: Socket): HttpResponse | undefined {
     let verdict = this.#checked.get(socket);
     if (verdict === undefined) {

@@ -3,16 +3,16 @@ import { constants } from "node:fs";
 import { open } from "node:fs/promises";
 import type { TextProblem } from "../text/yaml.ts";
 
-/** Ten thousand policies are some 10 MB. What is larger than this is a mistake, such as a log or a database. */
+/** Ten thousand policies have some 10 MB. A file larger than this is a mistake, such as a log or a database. */
 export const MAX_FILE_BYTES = 64 * 1024 * 1024;
 
-/** The reason that a file is gone, which is no problem of the file. */
+/** The reason for a missing file, which is not a problem of the file. */
 export const NOT_FOUND = "does not exist";
 
-/** A file that can't be read at all, in words for the user. */
+/** A file that can't be read, with a message for the user. */
 export class Unreadable extends Error {}
 
-/** Reads a regular file. Never waits for one that only looks like a file, such as a pipe without a writer. */
+/** Reads a regular file. Never blocks on a special file, such as a pipe without a writer. */
 export async function readText(path: string): Promise<{ text: string; problems: TextProblem[] }> {
   let bytes: Buffer;
   try {
@@ -34,7 +34,7 @@ export async function readText(path: string): Promise<{ text: string; problems: 
   return decode(bytes);
 }
 
-/** Bytes as text, with what is wrong about them. */
+/** Bytes as text, with the encoding problems. */
 export function decode(bytes: Buffer): { text: string; problems: TextProblem[] } {
   const text = bytes.toString("utf8").replace(/^\ufeff/, "");
   if (!isUtf8(bytes)) {
@@ -50,7 +50,7 @@ export function decode(bytes: Buffer): { text: string; problems: TextProblem[] }
   return { text, problems: [{ start, end: start + 1, message }] };
 }
 
-/** What the operating system said, in words. */
+/** The operating system's error as a message. */
 export function reasonOf(error: unknown): string {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   switch (code) {

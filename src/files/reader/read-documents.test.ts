@@ -9,7 +9,7 @@ const hintFor = (text: string, hint = WRITE_IN_QUOTES) => {
   return found;
 };
 
-describe("advice to write a value in quotes keeps what is written", () => {
+describe("advice to quote a value keeps its spelling", () => {
   test.each([
     ["gpu: yes", '"yes"'],
     ["gpu: Off", '"Off"'],
@@ -29,11 +29,14 @@ describe("advice to write a value in quotes keeps what is written", () => {
     expect(text.startsWith(quoted.slice(1, -1), (found?.column ?? 0) - 1)).toBe(true);
   });
 
-  test.each(["gpu: [yes]", "gpu: {a: b}", `gpu: ${"9".repeat(61)}`, "other: yes"])("%s has none", (text) => {
-    expect(hintFor(text)?.hint).toBe("write it in quotes");
-  });
+  test.each(["gpu: [yes]", "gpu: {a: b}", `gpu: ${"9".repeat(61)}`, "other: yes"])(
+    "%s gets no advice",
+    (text) => {
+      expect(hintFor(text)?.hint).toBe("write it in quotes");
+    },
+  );
 
-  test("other hints stay as they are", () => {
+  test("other hints are unchanged", () => {
     expect(hintFor("gpu: yes", "did you mean b?")?.hint).toBe("did you mean b?");
   });
 });

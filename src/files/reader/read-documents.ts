@@ -5,7 +5,7 @@ import { codeFrame, LineIndex, positionAt } from "../text/code-frame.ts";
 import { type Chunk, cutDocuments, parseDocument } from "../text/documents.ts";
 import type { Place, Span, TextDocument, TextProblem } from "../text/yaml.ts";
 
-/** A problem with its place in the file and the lines around it, so that the text itself need not be kept. */
+/** A problem with its position in the file and the lines around it, so that the text itself need not be kept. */
 export interface Located {
   readonly line: number;
   readonly column: number;
@@ -14,9 +14,9 @@ export interface Located {
   readonly frame: string;
 }
 
-/** One object of a text. `locateProblems` finds its places by `document` and `path`. */
+/** One object of a text. `locateProblems` finds positions in it by `document` and `path`. */
 export interface Manifest {
-  /** Which document of the text it is in, from 0. */
+  /** The document that contains it, from 0. */
   readonly document: number;
   readonly path: Path;
   readonly value: Json;
@@ -33,15 +33,15 @@ export function readDocument(
   return { manifests, problems: problems.map((problem) => located(text, inFile(problem, chunk))) };
 }
 
-/** One object of a document: the document itself, or an item of a list that the document is. */
+/** One object of a document: the document itself, or an item of a list. */
 interface Item {
   readonly path: Path;
   readonly value: Json;
 }
 
 /**
- * A `kind: List` is its items, also within each other, as kubectl flattens them. Lists of one kind (`NodeList`, as the API
- * itself gives them) leave out what their items are; it is filled in.
+ * A `kind: List` is replaced by its items, also nested, as kubectl flattens them. Items of a typed list (`NodeList`, as
+ * the API returns it) lack apiVersion and kind, which are filled in.
  */
 function itemsOf(value: Json, path: Path = []): Item[] {
   const kind = stringAt(value, "kind");
@@ -63,7 +63,7 @@ function inFile<T extends Span>(span: T, chunk: Chunk): T {
   return { ...span, start: span.start + chunk.offset, end: span.end + chunk.offset };
 }
 
-/** A problem of a text with its place and the lines around it. */
+/** A problem of a text with its position and the lines around it. */
 export function located(text: string, problem: TextProblem): Located {
   const { message, hint } = problem;
   return {
@@ -74,7 +74,7 @@ export function located(text: string, problem: TextProblem): Located {
   };
 }
 
-/** A problem inside an object, to be found in the file. */
+/** A problem inside an object, to be located in the file. */
 export interface Wanted {
   readonly document: number;
   readonly path: Path;
@@ -82,10 +82,10 @@ export interface Wanted {
   readonly hint?: string;
 }
 
-/** Finds the positions of problems. `undefined` where the text has no such document. */
+/** Finds the positions of problems. `undefined` if the text has no such document. */
 export function locateProblems(text: string, wanted: readonly Wanted[]): (Located | undefined)[] {
   const { chunks } = cutDocuments(text);
-  // Problems come document by document, and a syntax tree takes more memory than its text: only one is kept.
+  // Problems are grouped by document, and a syntax tree takes more memory than its text: only one is kept.
   let last: { readonly chunk: Chunk; readonly parsed: TextDocument } | undefined;
   return wanted.map(({ document, path, message, hint }) => {
     const chunk = chunks[document];
@@ -104,18 +104,18 @@ export function locateProblems(text: string, wanted: readonly Wanted[]): (Locate
   });
 }
 
-/** A longer scalar is no value that was meant as a boolean or number. */
+/** A longer scalar was not meant as a boolean or number. */
 const QUOTED_LENGTH = 60;
 
-/** The scalar as it is written, in quotes: `"yes"` and `"1.10"`, which JSON has as true and 1.1. */
+/** The scalar as written, in quotes: `"yes"` and `"1.10"`, which parse to true and 1.1. */
 function quotedValue({ value, exact }: Place, text: string): string | undefined {
   const written = text.slice(value.start, value.end).trim();
   return exact && /^[\w.+-]+$/.test(written) && written.length <= QUOTED_LENGTH ? `"${written}"` : undefined;
 }
 
 /**
- * Whether the key or the value is what is wrong: a message that quotes the value is about the value. Something that is
- * missing is shown where it should be, at the key of what it should be in.
+ * Whether the key or the value is wrong: a message that quotes the value is about the value. A missing field is shown
+ * at the key of its parent.
  */
 function spanFor(place: Place, text: string, message: string): Span {
   const { key, value, exact } = place;

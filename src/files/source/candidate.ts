@@ -10,18 +10,18 @@ import type { Pause } from "./pause.ts";
 import type { Resources } from "./resources.ts";
 import type { FileStat } from "./tree.ts";
 
-/** The content of a file. Nothing of it is in force yet. */
+/** The content of a file, not in force yet. */
 export interface Candidate {
-  /** Until it is decided what to serve: places of problems are found in it. */
+  /** Kept until it is decided what to serve: problems are located in it. */
   readonly text: string;
   entries: readonly Entry[];
   /** Problems of the text. */
   readonly located: Located[];
-  /** Problems of objects, whose places have yet to be found. */
+  /** Problems of objects, not located yet. */
   readonly pending: EntryProblem[];
 }
 
-/** Reads a file. Rejects with `Unreadable` where there is no text to read. `progress` gets the number of documents read, and of all. */
+/** Reads a file. Rejects with `Unreadable` if there is no text. `progress` gets the number of documents read, and of all. */
 export async function readCandidate(
   { name: file, path }: FileStat,
   resources: Resources,
@@ -29,7 +29,7 @@ export async function readCandidate(
   progress: (done: number, total: number) => void,
 ): Promise<Candidate> {
   const { text, problems } = await readText(path);
-  // Bytes that are no text would only make nonsense of everything that follows.
+  // Invalid encoding would only cause misleading errors later.
   const cut = problems.length > 0 ? { chunks: [], problems } : cutDocuments(text);
   const entries: Entry[] = [];
   const pending: EntryProblem[] = [];
@@ -50,9 +50,9 @@ export async function readCandidate(
 }
 
 /**
- * Checks the policies of a file and marks those with errors. A policy in a version that its kind does not have is left out, as an API
- * server refuses it. What is no policy of its own, such as the configuration of a module, is left out with an error unless its kind says
- * otherwise: it has no failure mode.
+ * Checks the policies of a file and marks those with errors. A policy in a version that its kind does not have is left
+ * out, as an API server rejects it. An object other than a policy, such as the configuration of a module, is left out
+ * with an error unless its kind says otherwise: it has no failure mode.
  */
 export async function checkCandidate(
   candidate: Candidate,
@@ -78,7 +78,7 @@ function isServed({ resource: { policy }, object }: Entry): boolean {
   return policy === undefined || versionOf(policy, object) !== undefined;
 }
 
-/** The author of a file sees an unknown field here or never: the last good version stays, as kubectl would refuse the file. */
+/** The author of a file sees an unknown field only here: the last good version stays, as kubectl would reject the file. */
 function asWritten(found: Problem): Problem {
   return found.pruned ? { ...found, severity: "error" } : found;
 }
@@ -89,7 +89,7 @@ function problemsOf({ resource, object }: Entry, view: View, configured: Configu
     const found = checkObject(resource.policy, object, view, configured);
     return resource.policy.standing === "resource" ? found.map(asWritten) : found;
   } catch (error) {
-    // A check that throws is a fault of the module; the policy can't be trusted, and the others go on.
+    // A check that throws is a fault of the module; the policy can't be trusted, and the others continue.
     const reason = error instanceof Error ? error.message : String(error);
     return [problem([], `can't be checked: ${reason}; please report this as a bug`)];
   }

@@ -7,7 +7,7 @@ import { type Change, objectKey } from "../../core/view/view.ts";
 import { parseSelectorText } from "../text/selector-text.ts";
 import type { Entry } from "./entry.ts";
 
-/** All that is known under one name: the places that define it, the first of which counts, and what was written in memory. */
+/** Everything known under one name: its definitions, the first of which counts, and the version written in memory. */
 interface Slot {
   readonly resource: string;
   readonly namespace: string;
@@ -17,7 +17,7 @@ interface Slot {
   version: number;
 }
 
-/** Every object of the source, whole, as an API server would have it. */
+/** Every complete object of the source, as an API server would have it. */
 export class Catalog {
   readonly #tables = new Map<string, Map<string, Slot>>();
   readonly #duplicates = new Set<Slot>();
@@ -27,8 +27,8 @@ export class Catalog {
   readonly #roots: readonly string[];
 
   /**
-   * `ownGroups`: API groups beside those of Kubernetes that every cluster has which the source stands for. `roots`: the directories and
-   * files that the source is made of, where there are several: of two definitions that of the first one counts.
+   * `ownGroups`: API groups that the source stands for, beside the Kubernetes groups that every cluster has. `roots`:
+   * the directories and files of the source, if several: the first one's definition of an object counts.
    */
   constructor(ownGroups: Iterable<string> = [], roots: readonly string[] = []) {
     this.#ownGroups = new Set(ownGroups);
@@ -36,8 +36,8 @@ export class Catalog {
   }
 
   /**
-   * Removes and adds entries at once and returns the changes. A file that defines an object anew replaces
-   * what was written in memory, as any other write would.
+   * Removes and adds entries together and returns the changes. A file that redefines an object replaces the version
+   * written in memory, like any other write.
    */
   update(removed: readonly Entry[], added: readonly Entry[]): Change[] {
     const touched = new Map<Slot, { current: JsonObject | undefined; defined: JsonObject | undefined }>();
@@ -68,7 +68,7 @@ export class Catalog {
     return changes;
   }
 
-  /** Objects that are defined in more than one place, each with its places in order. */
+  /** Objects with more than one definition, each with its positions in order. */
   *duplicates(): Iterable<readonly Entry[]> {
     for (const { definitions } of this.#duplicates) yield definitions;
   }
@@ -78,7 +78,7 @@ export class Catalog {
     return slot === undefined ? undefined : currentOf(slot);
   }
 
-  /** How many objects of each resource there are. */
+  /** The number of objects of each resource. */
   counts(): Record<string, number> {
     const counts: [string, number][] = [];
     for (const [resource, table] of this.#tables) if (table.size > 0) counts.push([resource, table.size]);
@@ -99,7 +99,7 @@ export class Catalog {
     };
   }
 
-  /** Writes in memory only: files are the user's. The version that the write rests on must be the current one. */
+  /** Writes in memory only: files belong to the user. The version that the write is based on must be the current one. */
   commit(commit: Commit): { readonly result: CommitResult; readonly changes: readonly Change[] } {
     const { resource, namespace = "", name } = commit;
     const known = this.#tables.get(resource)?.get(objectKey(namespace, name));
@@ -117,8 +117,8 @@ export class Catalog {
   }
 
   /**
-   * Whether the cluster has an API group. Kubernetes' own and usher's every cluster has; of others the source says so by an APIService or a
-   * CustomResourceDefinition, or has an object of the group.
+   * Whether the cluster has an API group. Every cluster has Kubernetes' own and usher's; others are present if the
+   * source has an APIService, a CustomResourceDefinition, or an object of the group.
    */
   #serves(group: string): boolean {
     if (!group.includes(".") || group.endsWith(".k8s.io") || this.#ownGroups.has(group)) return true;
@@ -132,7 +132,7 @@ export class Catalog {
     return false;
   }
 
-  /** A valid definition counts before an invalid one. */
+  /** A valid definition precedes an invalid one. */
   #inOrder(a: Entry, b: Entry): number {
     if ((a.invalid === undefined) !== (b.invalid === undefined)) return a.invalid === undefined ? -1 : 1;
     return (
@@ -155,9 +155,9 @@ export class Catalog {
       const object = currentOf(slot);
       if (object !== undefined && selector.matches(labelsOf(object))) found.push(slot);
     }
-    // In the order of an API server, so that what a limit cuts off is always the same.
+    // In the order of an API server, so that a limit always cuts off the same objects.
     found.sort((a, b) => compare(a.namespace, b.namespace) || compare(a.name, b.name));
-    // Nothing changes while a list is read here, so the number of those before is all there is to remember.
+    // Nothing changes while a list is read here, so the continue token is just an offset.
     const from = Number(list.continue ?? 0);
     const end = from + limit;
     const kept = found.slice(from, end).map((slot) => withVersion(slot) ?? {});
@@ -181,7 +181,7 @@ export class Catalog {
   }
 }
 
-/** Objects by which a cluster says which groups it serves. */
+/** Objects that declare which groups a cluster serves. */
 const SERVING: ReadonlySet<string> = new Set([
   "apiservices.apiregistration.k8s.io",
   "customresourcedefinitions.apiextensions.k8s.io",

@@ -38,7 +38,7 @@ beforeEach(async () => {
 
 afterEach(() => directory.end());
 
-/** Reads files and gives the nodes that the configuration in force closes. */
+/** Reads files and returns the nodes that the configuration in force closes. */
 async function read(files: Readonly<Record<string, string>>): Promise<unknown> {
   for (const [name, text] of Object.entries(files)) await directory.write(name, text);
   const { assembly } = await directory.open({ modules });
@@ -135,7 +135,7 @@ describe("configuration without metadata and spec", () => {
     expect(policy).toEqual(used ? { origin: "GatehouseConfig configuration", nodes: ["cp-0"] } : undefined);
   });
 
-  test("one of two goes: the other is used, and both of one wrapper stay apart when the file changes", async () => {
+  test("when one of two is removed the other is used, and two of one wrapper stay distinct when the file changes", async () => {
     const second =
       "- name: Again\n  configuration: {apiVersion: v1, kind: GatehouseConfig, closed: [cp-9]}\n";
     await directory.write("a.yaml", ADMISSION + second);

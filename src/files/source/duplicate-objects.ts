@@ -3,7 +3,7 @@ import { type Located, locateProblems } from "../reader/read-documents.ts";
 import { describeObject, type Entry } from "./entry.ts";
 import type { FileProblem } from "./report.ts";
 
-/** More than these are one mistake, such as a directory that was copied into itself, and need not all be looked up. */
+/** More than these are one mistake, such as a directory that was copied into itself, and need not all be located. */
 const MAX_DUPLICATES = 50;
 
 interface FileNames {
@@ -12,7 +12,7 @@ interface FileNames {
   readonly shown: string;
 }
 
-/** Objects that are defined twice: each definition after the first is a problem that names both. */
+/** Objects with two definitions: each definition after the first is a problem that names both. */
 export async function duplicateProblems(
   duplicates: Iterable<readonly Entry[]>,
   fileOf: (name: string) => FileNames,
@@ -59,7 +59,7 @@ async function placeOf(
     const { text } = await readText(fileOf(entry.place.file).path);
     return locateProblems(text, [wanted])[0];
   } catch (error) {
-    // The file went away meanwhile: the next look will find it.
+    // The file is gone by now: the next scan will notice.
     if (error instanceof Unreadable) return undefined;
     throw error;
   }

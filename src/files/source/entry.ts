@@ -18,48 +18,48 @@ export interface EntryPlace {
   /** Which document of the file, from 0, and where in it. */
   readonly document: number;
   readonly path: Path;
-  /** Its turn among the objects of the file: of two that are the same, the first counts. */
+  /** Its position among the objects of the file: of two equal ones, the first counts. */
   readonly ordinal: number;
 }
 
 /** One object in one place of one file. */
 export interface Entry {
-  /** Another one where the file changed around the object. */
+  /** Replaced if the file changed around the object. */
   place: EntryPlace;
   readonly resource: Resource;
   readonly namespace: string;
   readonly name: string;
   readonly object: JsonObject;
   /**
-   * A policy with errors. It is evaluated as a cluster evaluates one that is stored: unknown fields are pruned; with any other error its
-   * failure mode decides.
+   * A policy with errors. It is evaluated like a stored one in a cluster: unknown fields are pruned; with any other
+   * error its failure mode decides.
    */
   invalid?: "pruned" | "failing";
 }
 
-/** How a person names an object: `Node cp-0`, `Pod shop/web`. */
+/** The user-facing name of an object: `Node cp-0`, `Pod shop/web`. */
 export function describeObject(object: JsonObject): string {
   const namespace = stringAt(object, "metadata", "namespace");
   const name = stringAt(object, "metadata", "name") ?? "";
   return `${stringAt(object, "kind") ?? "object"} ${namespace === undefined ? "" : `${namespace}/`}${name}`;
 }
 
-/** Whether an entry is a policy, which reports count apart from other objects. */
+/** Whether an entry is a policy, which reports count separately from other objects. */
 export function isPolicy({ resource }: Entry): boolean {
   return resource.policy?.standing === "resource";
 }
 
-/** Whether an entry with errors counts as far as it can be read. */
+/** Whether an entry with errors still counts without its invalid parts. */
 export function isPartial(entry: Entry): boolean {
   return isPolicy(entry) || entry.resource.policy?.partial === true;
 }
 
-/** The same object everywhere has the same key. */
+/** The same object has the same key everywhere. */
 export function entryKey(entry: Pick<Entry, "resource" | "namespace" | "name">): string {
   return `${entry.resource.name} ${entry.namespace}/${entry.name}`;
 }
 
-/** A problem of a value and the place it is counted from: an object, or the document where there is none. */
+/** A problem of a value and its base position: an object, or the document. */
 export interface EntryProblem {
   readonly entry:
     | Entry
@@ -96,12 +96,12 @@ export function entriesOf(
   };
 }
 
-/** A field of an entry's object as it is written in its file, counted from the entry. */
+/** A field of an entry's object as written in its file, relative to the entry. */
 export function writtenPath(entry: EntryProblem["entry"], path: Path): Path {
   return entry.resource?.policy?.configuration === undefined ? path : configurationPath(path);
 }
 
-/** A value as an object of the cluster, stored as the API server would store it; without an entry where it can't be one. */
+/** A value as an object of the cluster, as the API server would store it; without an entry if it is invalid. */
 export function entryOf(
   value: Json,
   place: EntryPlace,
@@ -161,7 +161,7 @@ function notString(path: Path, value: Json): Problem {
   return problem(path, `must be a string, got ${JSON.stringify(value).slice(0, 60)}`, WRITE_IN_QUOTES);
 }
 
-/** What the API server adds when it stores an object. Objects that need nothing added are kept as they are. */
+/** The fields that the API server adds when it stores an object. Objects without missing fields are returned unchanged. */
 function asStored(
   object: JsonObject,
   resource: Resource,

@@ -21,7 +21,7 @@ import { STABLE_MS } from "./watch.ts";
 /** Entries applied to the assembly at once while the source is opened, before requests are served. */
 const OPENING_STEP = 500;
 
-/** A file that never rests is read all the same after this many looks, two seconds or more. */
+/** A file that keeps changing is read after this many scans, two seconds or more. */
 const MAX_POSTPONED = 20;
 
 interface FileSetOptions {
@@ -33,7 +33,7 @@ interface FileSetOptions {
   readonly progress?: (done: number, total: number, file: string) => void;
 }
 
-/** The files of a source: what each says, what is served of it, and how one becomes the other. */
+/** The files of a source: the content of each, the served version, and the transition between them. */
 export class FileSet {
   readonly #options: FileSetOptions;
   readonly #roots: readonly string[];
@@ -41,7 +41,7 @@ export class FileSet {
   #directories: readonly Directory[] = [];
   #duplicates: readonly FileProblem[] = [];
   #hidden: readonly FileProblem[] = [];
-  /** How often files that would not rest have been passed over. */
+  /** How often each changing file was skipped. */
   readonly #postponed = new Map<string, number>();
   #work: Promise<void> = Promise.resolve();
   #unstable = false;
@@ -65,7 +65,7 @@ export class FileSet {
     return this.#states.size;
   }
 
-  /** True where a file was still being written at the last look: look again soon. */
+  /** True if a file was still being written at the last scan: scan again soon. */
   get unstable(): boolean {
     return this.#unstable;
   }
@@ -79,7 +79,7 @@ export class FileSet {
     await this.#take(tree, tree.files, true);
   }
 
-  /** `stable` leaves files alone that changed a moment ago, as they may still be written to. */
+  /** `stable` skips files that changed a moment ago, as they may still be written. */
   refresh(when: "now" | "stable"): Promise<void> {
     const next = this.#work.then(() => this.#refresh(when));
     this.#work = next.catch(() => {});
@@ -110,7 +110,7 @@ export class FileSet {
     await this.#take(tree, changed, false);
   }
 
-  /** Takes in what changed: reads, checks, decides, and puts all of it in force at once. */
+  /** Processes changes: reads, checks, decides, and puts everything in force at once. */
   async #take(tree: Tree, changed: readonly FileStat[], opening: boolean): Promise<void> {
     this.#directories = tree.directories;
     this.#reportUnreadable(tree);
@@ -141,7 +141,7 @@ export class FileSet {
     let total = files.length;
     for (const stat of files) {
       const before = done;
-      // Until it is known how many documents a file has, it counts as one.
+      // A file counts as one document until their number is known.
       let expected = 1;
       const read = await readCandidate(stat, resources, pause, (count, of) => {
         done = before + count;
@@ -152,14 +152,14 @@ export class FileSet {
         if (error instanceof Unreadable) return { unreadable: error.message };
         throw error;
       });
-      // Gone since it was seen: the next look will find it gone, and say so.
+      // Gone since the scan: the next scan will report it.
       if ("unreadable" in read && read.unreadable === NOT_FOUND) continue;
       attempts.push({ stat, before: this.#states.get(stat.name), outcome: read });
     }
     return attempts;
   }
 
-  /** Checks the policies of all files together, in a view that has what else these files bring. */
+  /** Checks the policies of all files together, in a view that includes the other new objects of these files. */
   async #checkAll(attempts: readonly Attempt[], pause: Pause): Promise<void> {
     const { assembly } = this.#options;
     const others = attempts
@@ -171,7 +171,10 @@ export class FileSet {
       if ("entries" in outcome) await checkCandidate(outcome, view, assembly, pause);
   }
 
-  /** While opening there are no requests, so it goes in steps; later everything changes at once, so that no request sees half of it. */
+  /**
+   * There are no requests during opening, so it proceeds in steps; later everything changes at once, so that no request
+   * sees a partial change.
+   */
   async #enforce(steps: readonly Step[], opening: boolean, pause: Pause): Promise<void> {
     const { catalog, assembly } = this.#options;
     for (const { name, state } of steps) {
@@ -191,7 +194,7 @@ export class FileSet {
   }
 
   #goneFrom(tree: Tree): FileState[] {
-    // Nearly always nothing is gone, and counting is cheaper than to make a set of ten thousand names.
+    // Usually nothing is gone, and counting is cheaper than building a set of ten thousand names.
     const known = tree.files.reduce((sum, { name }) => sum + (this.#states.has(name) ? 1 : 0), 0);
     if (known === this.#states.size) return [];
     const seen = new Set(tree.files.map(({ name }) => name));
@@ -202,7 +205,7 @@ export class FileSet {
     return [...this.#states.values()].filter(({ name }) => !seen.has(name) && !out(name));
   }
 
-  /** What can't be looked at is said once, until it changes. */
+  /** A path that can't be scanned is reported once, until it changes. */
   #reportUnreadable(tree: Tree): void {
     const before = new Set(this.#hidden.map(describeFileProblem));
     this.#hidden = tree.hidden.map(({ name, reason }) => {
@@ -238,7 +241,7 @@ export class FileSet {
     return more.length === 0 ? scanDirectory(first) : scanAll(this.#roots);
   }
 
-  /** A file as the user would type it. Where the source is a single file, that is what they gave. */
+  /** A file as the user would type it. If the source is a single file, its given name. */
   #shown({ name, path }: { readonly name: string; readonly path?: string }): string {
     const [directory = "", ...more] = this.#roots;
     if (more.length > 0) return name;

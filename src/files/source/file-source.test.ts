@@ -50,13 +50,13 @@ describe("opening", () => {
     expect(source.problems[0]?.file).toBe(directory.at("a.yaml"));
   });
 
-  test("a directory that is not there is said in a sentence", async () => {
+  test("reports a missing directory", async () => {
     await expect(directory.open({ directory: directory.at("none") })).rejects.toThrow(
       `${directory.at("none")} does not exist; pass a directory of YAML files or a single file`,
     );
   });
 
-  test("an invalid policy is named and evaluated as a stored one is, and the rest works", async () => {
+  test("an invalid policy is reported and evaluated like a stored one, and the rest works", async () => {
     await directory.write(
       "policies.yaml",
       `${greetingYaml("good", "hello")}---\n${greetingYaml("bad", "hello", "  operator: Exist\n")}`,
@@ -77,7 +77,7 @@ describe("opening", () => {
     ]);
   });
 
-  test("a warning is shown, and the object is used", async () => {
+  test("a warning is reported, and the object is used", async () => {
     await directory.write("node.yaml", NODE.replace("name: cp-0", "name: cp-0, namespace: shop"));
     const source = await directory.open();
     expect(source.summary.objects).toEqual({ nodes: 1 });
@@ -115,7 +115,7 @@ describe("opening", () => {
     expect(said).toContain("the rest of this file is served (1 policy)");
   });
 
-  test("a document that can't be read leaves out only itself, and every error in it is named", async () => {
+  test("an unreadable document is left out alone, and every error in it is reported", async () => {
     await directory.write(
       "policies.yaml",
       `${greetingYaml("one", "hello")}---\na: "\\q"\nb: "\\q"\n---\n${greetingYaml("two", "hello")}`,
@@ -128,7 +128,7 @@ describe("opening", () => {
     ]);
   });
 
-  test("objects without what every object has are named", async () => {
+  test("objects without required fields are reported", async () => {
     await directory.write("a.yaml", "kind: Node\n---\napiVersion: v1\nkind: Node\nmetadata: {}\n---\n- a\n");
     await directory.write(
       "b.yaml",
@@ -146,7 +146,7 @@ describe("opening", () => {
     ]);
   });
 
-  test("the same object twice: both places are named, and the first one by file name stays", async () => {
+  test("a duplicate object: both positions are reported, and the first one by file name stays", async () => {
     await directory.write("b.yaml", greetingYaml("one", "second"));
     await directory.write("a.yaml", `# first\n${greetingYaml("one", "first")}`);
     const source = await directory.open();
@@ -165,7 +165,7 @@ describe("opening", () => {
     expect(source.problems).toEqual([]);
   });
 
-  test("the same object twice in one file", async () => {
+  test("a duplicate object in one file is reported", async () => {
     await directory.write("a.yaml", `${greetingYaml("one", "first")}---\n${greetingYaml("one", "first")}`);
     const source = await directory.open();
     expect(wordsOf(source)).toEqual({ one: "first" });
@@ -178,7 +178,7 @@ describe("opening", () => {
     expect(source.problems).toMatchObject([{ line: 12 }]);
   });
 
-  test("objects are stored as the API server files them", async () => {
+  test("objects are stored as the API server stores them", async () => {
     await directory.write(
       "a.yaml",
       [
@@ -207,7 +207,7 @@ describe("opening", () => {
     expect(directory.said()).toContain("metadata.namespace: has no effect: Node is cluster-scoped");
   });
 
-  test("says what it does not have: an access review fails, and what no file holds is not served", async () => {
+  test("reports what it lacks: an access review fails, and a kind in no file is not served", async () => {
     const source = await directory.open();
     const [fact] = await source.fetch([{ access: {} }], {
       remaining: () => 1,
@@ -220,7 +220,7 @@ describe("opening", () => {
 });
 
 describe("reading again", () => {
-  test("says what changed, came and went, and nothing else", async () => {
+  test("reports changed, added and removed objects, and nothing else", async () => {
     await directory.write("policies.yaml", `${greetingYaml("one", "a")}---\n${greetingYaml("two", "a")}`);
     const source = await directory.open();
     await directory.write(
@@ -261,7 +261,7 @@ describe("reading again", () => {
     }
   });
 
-  test("a file that breaks keeps its last good version whole", async () => {
+  test("a file that becomes invalid keeps its last good version completely", async () => {
     await directory.write("policies.yaml", `${greetingYaml("one", "a")}---\n${greetingYaml("two", "a")}`);
     await directory.write("other.yaml", greetingYaml("three", "a"));
     const source = await directory.open();
@@ -292,7 +292,7 @@ describe("reading again", () => {
     expect(source.problems).toEqual([]);
   });
 
-  test("a file that was faulty from the start is used as far as it goes, but loses nothing to a fault", async () => {
+  test("a file that was invalid from the start is served in part, but loses no object to a new error", async () => {
     const bad = greetingYaml("bad", "a", "  operator: Exist\n");
     await directory.write("a.yaml", `${greetingYaml("one", "a")}---\n${bad}`);
     const source = await directory.open();
@@ -310,7 +310,7 @@ describe("reading again", () => {
     expect(wordsOf(source)).toEqual({ bad: "a", two: "d" });
   });
 
-  test("a file that goes away takes its objects along", async () => {
+  test("a deleted file removes its objects", async () => {
     await directory.write("a.yaml", greetingYaml("one", "a"));
     await directory.write("sub/b.yaml", greetingYaml("two", "a"));
     const source = await directory.open();
@@ -320,7 +320,7 @@ describe("reading again", () => {
     expect(directory.said()).toBe("sub/b.yaml: 1 policy removed (two)");
   });
 
-  test("a policy that moves to another file is never away, and nobody is told that it changed", async () => {
+  test("a policy that moves to another file stays in force, without a change event", async () => {
     await directory.write("b.yaml", greetingYaml("one", "a"));
     const source = await directory.open();
     const before = [...source.assembly.policies("greeter")];
@@ -330,7 +330,7 @@ describe("reading again", () => {
     expect(source.problems).toEqual([]);
   });
 
-  test("a file that can't be read any more keeps what was read", async () => {
+  test("a file that becomes unreadable keeps its last content", async () => {
     await directory.write("a.yaml", greetingYaml("one", "a"));
     const source = await directory.open();
     await truncate(directory.at("a.yaml"), MAX_FILE_BYTES + 1);
@@ -341,7 +341,7 @@ describe("reading again", () => {
     );
   });
 
-  test("a directory that vanishes keeps everything, and is said once", async () => {
+  test("a vanished directory keeps everything, and is reported once", async () => {
     await directory.write("in/a.yaml", greetingYaml("one", "a"));
     const source = await directory.open({ directory: directory.at("in") });
     await rename(directory.at("in"), directory.at("out"));
@@ -381,7 +381,7 @@ describe("reading again", () => {
     expect(wordsOf(source)).toEqual({ p0: "a" });
   });
 
-  test("a write in memory stands until a file says otherwise", async () => {
+  test("a write in memory counts until a file changes the object", async () => {
     const map = (value: string): string =>
       `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: ledger}\ndata: {v: "${value}"}\n`;
     await directory.write("a.yaml", map("1"));

@@ -9,10 +9,10 @@ import { namespaceIn, Resources } from "./resources.ts";
 import { Watch } from "./watch.ts";
 
 export interface FileSourceOptions {
-  /** A directory, with all below it, or a single file; or several of them. */
+  /** A directory, including its subdirectories, or a single file; or several of them. */
   readonly directory: string | readonly string[];
   readonly assembly: Assembly;
-  /** Called for every file that changed or is broken, also while the source is opened. */
+  /** Called for every file that changed or is invalid, also while the source is opened. */
   readonly report: (report: FileReport) => void;
   /** Whether to follow changes. @default true */
   readonly watch?: boolean;
@@ -22,14 +22,14 @@ export interface FileSourceOptions {
 
 export interface FileSummary {
   readonly policies: number;
-  /** How many objects of each resource, `nodes` or `deployments.apps`, policies included. */
+  /** The number of objects of each resource, `nodes` or `deployments.apps`, policies included. */
   readonly objects: Readonly<Record<string, number>>;
   readonly files: number;
 }
 
 /** A directory as the cluster. */
 export interface FileSource extends Source {
-  /** What is wrong now. */
+  /** The current problems. */
   readonly problems: readonly FileProblem[];
   readonly summary: FileSummary;
   readonly find: (
@@ -38,13 +38,13 @@ export interface FileSource extends Source {
     namespace: string | undefined,
     name: string,
   ) => JsonObject | undefined;
-  /** Looks at the files now, and is done when everything that was found is in force. */
+  /** Scans the files now; resolves when all changes are in force. */
   readonly refresh: () => Promise<void>;
 }
 
 /**
- * Opens a directory of YAML and JSON as a cluster. It is complete when the promise is fulfilled; a directory that can't be read is
- * the only thing that rejects it.
+ * Opens a directory of YAML and JSON as a cluster. It is complete when the promise resolves; only an unreadable
+ * directory rejects it.
  */
 export async function openFiles(options: FileSourceOptions): Promise<FileSource> {
   const { assembly } = options;
@@ -56,8 +56,8 @@ export async function openFiles(options: FileSourceOptions): Promise<FileSource>
     ...assembly.installation.workloads.all.map(({ group }) => group),
   ];
   const catalog = new Catalog(ownGroups, [options.directory].flat());
-  // A source of files has every kind of policy, if perhaps no policy of it. Of what modules read besides it has only what is
-  // in the files: that there are no nodes in them says nothing about nodes.
+  // A source of files has every kind of policy, if perhaps no policy of it. Other resources that modules read exist
+  // only as far as they are in the files: without nodes in them, nodes are unknown.
   for (const { kinds } of assembly.modules) for (const kind of kinds) assembly.serve(kindResource(kind));
   const files = new FileSet({ ...options, resources, catalog });
   await files.open();
@@ -65,7 +65,7 @@ export async function openFiles(options: FileSourceOptions): Promise<FileSource>
     try {
       await files.refresh("stable");
     } catch (error) {
-      // No content of a file leads here. If something does, serving must go on.
+      // No content of a file leads here. If something does, serving must continue.
       const reason = error instanceof Error ? error.message : String(error);
       const text = `${[options.directory].flat().join(", ")}: could not be read: ${reason}; still serving what was read before`;
       options.report({ level: "error", file: "", text, problems: [] });

@@ -15,33 +15,33 @@ import {
 import { type FileStat, recentlyModified } from "./tree.ts";
 import { STABLE_MS } from "./watch.ts";
 
-/** What is served of a file. */
+/** The served version of a file. */
 export interface FileVersion {
   readonly entries: readonly Entry[];
-  /** True where something of the file had to be left out. */
+  /** True if a part of the file had to be left out. */
   readonly faulty: boolean;
 }
 
-/** A file: the version that is served, and the problems of its current content. */
+/** A file: the served version, and the problems of its current content. */
 export interface FileState {
   readonly name: string;
   readonly path: string;
-  /** How it looked when it was read. */
+  /** Its metadata when it was read. */
   readonly stat: FileStat;
-  /** It changed a moment before and may change again without looking different: then it is to be read once more. */
+  /** It changed a moment before and may change again with equal metadata: then it must be read again. */
   readonly fresh: boolean;
   readonly version: FileVersion | undefined;
   readonly problems: readonly FileProblem[];
 }
 
-/** What came of reading a file. */
+/** The result of reading a file. */
 export interface Attempt {
   readonly stat: FileStat;
   readonly before: FileState | undefined;
   readonly outcome: Candidate | { readonly unreadable: string };
 }
 
-/** What a file's reading leads to. Nothing of it is in force yet. */
+/** The consequence of reading a file, not in force yet. */
 export interface Step {
   readonly name: string;
   /** `undefined`: the file is gone. */
@@ -51,7 +51,7 @@ export interface Step {
   readonly reports: readonly FileReport[];
 }
 
-/** Decides whether what was read replaces what is served, and what to report. */
+/** Decides whether the content replaces the served version, and what to report. */
 export async function decide(
   { stat, before, outcome }: Attempt,
   shown: string,
@@ -64,7 +64,7 @@ export async function decide(
     "unreadable" in outcome ? [fileProblem(shown, outcome.unreadable)] : problemsOf(outcome, shown);
   const faulty = problems.some(({ severity }) => severity === "error");
   const base = { name, path, stat, fresh: recentlyModified(stat, Date.now(), STABLE_MS), problems };
-  // Said before and nothing new: files are read again also for other reasons than that they changed.
+  // Already reported: files are read again for reasons other than changes, too.
   const said = before !== undefined && sameProblems(before.problems, problems);
   if ("unreadable" in outcome || (faulty && !mayReplace(served, outcome))) {
     const reports = said ? [] : [problemReport(name, problems, stillServed(served))];
@@ -85,7 +85,7 @@ export async function decide(
   return { name, state: { ...base, version: after }, removed, added, reports };
 }
 
-/** A file that is gone takes its objects along. */
+/** A deleted file removes its objects. */
 export function fileRemoved({ name, version }: FileState): Step {
   const removed = version?.entries ?? [];
   const report = changeReport(name, removed, []);
@@ -96,7 +96,7 @@ export function fileProblem(file: string, message: string): FileProblem {
   return { file, line: 0, column: 0, message, severity: "error", frame: "" };
 }
 
-/** All problems of a file with their places, in the order of the text. */
+/** All problems of a file with their positions, in the order of the text. */
 function problemsOf({ text, located, pending }: Candidate, file: string): FileProblem[] {
   const wanted = pending.map(({ entry, problem: { path, message, hint } }) => ({
     document: entry.place.document,
@@ -125,8 +125,8 @@ function problemsOf({ text, located, pending }: Candidate, file: string): FilePr
 }
 
 /**
- * The entries that a new version takes away and brings. An entry that says the same as before stays and gets its new place: the first
- * definition of an object is compared with the first one before, the second with the second.
+ * The entries that a new version removes and adds. An unchanged entry stays and gets its new position: the first
+ * definition of an object is compared with its previous first one, the second with the second.
  */
 async function difference(
   before: readonly Entry[],
@@ -153,9 +153,9 @@ async function difference(
 }
 
 /**
- * Whether a faulty new version may take the place of the one that is served. A file that was whole stays whole: one typo must
- * not take a policy away. Where the served version had left something out already, what can be used is used, unless an object
- * would be lost to a fault.
+ * Whether an invalid new version may replace the served one. A file that was valid stays complete: one typo must not
+ * remove a policy. If the served version had already left something out, the usable part is used, unless an object
+ * would be lost to an error.
  */
 function mayReplace(before: FileVersion | undefined, { entries, located, pending }: Candidate): boolean {
   if (before === undefined) return true;
@@ -177,7 +177,7 @@ function sameProblems(a: readonly FileProblem[], b: readonly FileProblem[]): boo
   return a.length === b.length && a.every((one, i) => describeFileProblem(one) === texts[i]);
 }
 
-/** What is served of a file with errors. */
+/** The served part of a file with errors. */
 function servedOf({ entries }: FileVersion): string {
   const has = (wanted: Entry["invalid"]) => entries.some(({ invalid }) => invalid === wanted);
   const endings = [

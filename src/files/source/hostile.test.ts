@@ -15,7 +15,7 @@ beforeEach(async () => {
 
 afterEach(() => directory.end());
 
-test("what is no text is named, and the rest works", async () => {
+test("a file that is not text is reported, and the rest works", async () => {
   await directory.write(
     "binary.yaml",
     Buffer.concat([Buffer.from([0x7f, 0x45, 0x4c, 0x46, 0]), randomBytes(4096)]),
@@ -30,14 +30,14 @@ test("what is no text is named, and the rest works", async () => {
   expect(source.problems[1]).toMatchObject({ line: 2, column: 10 });
 });
 
-test("a pipe does not hang it", async () => {
+test("a pipe does not block it", async () => {
   execFileSync("mkfifo", [directory.at("pipe.yaml")]);
   const source = await directory.open();
   expect(wordsOf(source)).toEqual({ one: "a" });
   expect(directory.said()).toContain("pipe.yaml: is not a regular file");
 });
 
-test("links that lead in circles or nowhere do not hang it", async () => {
+test("cyclic and dangling links do not block it", async () => {
   await mkdir(directory.at("sub"));
   await symlink(directory.path, directory.at("sub/up"));
   await symlink("self.yaml", directory.at("self.yaml"));
@@ -52,7 +52,7 @@ test("links that lead in circles or nowhere do not hang it", async () => {
   ]);
 });
 
-test("a file that becomes a directory, and back", async () => {
+test("a file may become a directory, and back", async () => {
   const source = await directory.open();
   await rm(directory.at("good.yaml"));
   await directory.write("good.yaml/inner.yaml", greetingYaml("two", "a"));
@@ -64,7 +64,7 @@ test("a file that becomes a directory, and back", async () => {
   expect(wordsOf(source)).toEqual({ one: "b" });
 });
 
-test("keys of JavaScript's own are keys like any other", async () => {
+test("JavaScript's own property names are ordinary keys", async () => {
   await directory.write(
     "a.yaml",
     "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: __proto__, labels: {__proto__: x, constructor: web, app: web}}\n",
@@ -80,7 +80,7 @@ test("keys of JavaScript's own are keys like any other", async () => {
   expect(({} as Record<string, unknown>)["polluted"]).toBeUndefined();
 });
 
-test("good files are read beside hostile ones, each of which is named", async () => {
+test("valid files are read beside hostile ones, each of which is reported", async () => {
   await directory.write("deep.yaml", "[".repeat(200_000));
   const laughs = Array.from(
     { length: 12 },
@@ -95,7 +95,7 @@ test("good files are read beside hostile ones, each of which is named", async ()
   for (const { text } of directory.reports) expect(text.length).toBeLessThan(10_000);
 });
 
-test("no text makes the reader throw, and what it gives is plain JSON", () => {
+test("the reader never throws, and returns plain JSON", () => {
   const word = fc.constantFrom(
     "a",
     ": ",
@@ -144,7 +144,7 @@ test("no text makes the reader throw, and what it gives is plain JSON", () => {
   );
 });
 
-test("JSON means the same whichever way it is read", () => {
+test("JSON has the same meaning with both parsers", () => {
   fc.assert(
     fc.property(fc.jsonValue({ maxDepth: 4 }), (value) => {
       const object = { value: JSON.parse(JSON.stringify(value)) as unknown };

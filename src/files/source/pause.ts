@@ -1,7 +1,7 @@
 /** Milliseconds of work after which others get their turn. A request takes less than one; ten would show in its p99. */
 const SLICE_MS = 2;
 
-/** Gives the event loop a turn, but only when this work has had it for a while: a turn each time would cost more than the work. */
+/** Yields to the event loop, but only after a while: yielding each time would cost more than the work. */
 export class Pause {
   #since = performance.now();
 

@@ -1,26 +1,26 @@
 import { equal } from "../../core/json.ts";
 import { type Entry, entryKey, isPolicy } from "./entry.ts";
 
-/** Something wrong in a file of the source. */
+/** A problem in a file of the source. */
 export interface FileProblem {
-  /** As the user would type it: with the directory that they gave. */
+  /** As the user would type it: with the given directory. */
   readonly file: string;
-  /** From one; 0 where the problem is the file itself. */
+  /** From one; 0 if the problem is the file itself. */
   readonly line: number;
   readonly column: number;
   /** With the path of the field before it: `spec.tolerations[0].operator: "Exist" is not an operator`. */
   readonly message: string;
   readonly hint?: string;
   readonly severity: "error" | "warning";
-  /** Of a warning: an error with `--strict`. */
+  /** For a warning: it is an error with `--strict`. */
   readonly strict?: true;
-  /** The lines around it, with carets; empty where there are none to show. */
+  /** The lines around it, with carets; empty if there are none to show. */
   readonly frame: string;
-  /** The object that it is in, as a person names it. */
+  /** The object that contains it, by its user-facing name. */
   readonly object?: string;
 }
 
-/** A report for the user: a file changed, or is broken. */
+/** A report for the user: a file changed, or is invalid. */
 export interface FileReport {
   readonly level: "info" | "warning" | "error";
   /** The file's name within the source. */
@@ -36,13 +36,13 @@ export function describeFileProblem({ file, line, column, message, frame, hint }
   return `${where}: ${message}${hint === undefined ? "" : `; ${hint}`}`;
 }
 
-/** More names than this say no more than the count. */
+/** More names than this add nothing to the count. */
 const NAMES = 5;
 
-/** More problems than this of one file scroll away what matters. */
+/** More problems than this of one file hide the important ones. */
 const SHOWN_PROBLEMS = 20;
 
-/** What changed in a file: `policies.yaml: 1 policy changed (etcd-pool), 2 nodes added (n1, n2)`. Nothing where nothing did. */
+/** The changes of a file: `policies.yaml: 1 policy changed (etcd-pool), 2 nodes added (n1, n2)`. Empty without changes. */
 export function changeReport(
   file: string,
   removed: readonly Entry[],
@@ -92,7 +92,7 @@ export function countOf(n: number, resource: string): string {
   return `${n} ${n === 1 ? singular : plural}`;
 }
 
-/** `4 policies`, or `6 objects` where there is no policy in the file. */
+/** `4 policies`, or `6 objects` if the file has no policy. */
 export function contentOf(all: readonly Entry[]): string {
   const entries = all.filter(({ invalid }) => !invalid);
   const policies = entries.filter(isPolicy).length;
@@ -100,7 +100,7 @@ export function contentOf(all: readonly Entry[]): string {
   return entries.length === 1 ? "1 object" : `${entries.length} objects`;
 }
 
-/** A file with problems, and what is served of it all the same. */
+/** A file with problems, and its served part. */
 export function problemReport(file: string, problems: readonly FileProblem[], ending: string): FileReport {
   const lines = problems.slice(0, SHOWN_PROBLEMS).map(describeFileProblem);
   if (problems.length > SHOWN_PROBLEMS)

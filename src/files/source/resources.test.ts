@@ -17,10 +17,10 @@ test.each([
   ["example.org/v1", "Proxy", "proxies.example.org", undefined],
   ["example.org/v1", "Key", "keys.example.org", undefined],
   ["example.org/v1", "Box", "boxes.example.org", undefined],
-])("%s %s is %s", (apiVersion, kind, name, scope) => {
+])("%s %s is resource %s", (apiVersion, kind, name, scope) => {
   expect(resources.of(apiVersion, kind)).toMatchObject({ name, scope });
 });
 
-test("a version of a module's kind that it does not have is still that kind, so that its check can say so", () => {
+test("an unknown version of a module's kind is still that kind, so that its check can report it", () => {
   expect(resources.of("conformance.usher.dev/v9", "Greeting").policy?.kind).toBe("Greeting");
 });

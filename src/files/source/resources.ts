@@ -8,17 +8,17 @@ import { kindResource } from "../../core/policy/kind.ts";
 import { likelyMistake, type Problem } from "../../core/policy/problem.ts";
 import { didYouMean } from "../../core/policy/suggest.ts";
 
-/** What a kind is as a resource. */
+/** The resource of a kind. */
 export interface Resource {
   /** `deployments.apps` */
   readonly name: string;
-  /** `undefined`: unknown; then an object that names a namespace has one. */
+  /** `undefined`: unknown; then an object has a namespace if it names one. */
   readonly scope: "Cluster" | "Namespaced" | undefined;
-  /** The module's kind that objects of this resource are policies of. */
+  /** The module's kind, if objects of this resource are policies. */
   readonly policy: Kind | undefined;
 }
 
-/** Kinds of a plain API server, and of OpenShift where modules ask for them. Plurals that the rule below gets right need no word. */
+/** Kinds of a plain API server, and of OpenShift if modules read them. Regular plurals are derived by the rule below. */
 const CLUSTER: Readonly<Record<string, string>> = {
   "": "Namespace Node PersistentVolume",
   "admissionregistration.k8s.io":
@@ -53,7 +53,7 @@ const NAMESPACED: Readonly<Record<string, string>> = {
   "storage.k8s.io": "CSIStorageCapacity",
 };
 
-/** Plurals that no rule gives. */
+/** Irregular plurals. */
 const IRREGULAR: Readonly<Record<string, string>> = { Endpoints: "endpoints" };
 
 /** Usher's own configuration, which may be beside the policies. */
@@ -83,7 +83,7 @@ export class Resources {
         this.#set(read.group, read.kind, { name: resourceName(read), scope: read.scope, policy: undefined });
       }
     }
-    // Last, as a kind says most: a module may well read what another defines.
+    // Last, because a kind has the most information: a module may read what another defines.
     for (const { kinds } of modules) {
       for (const kind of kinds) {
         if (kind.group !== "") file(this.#policyKinds, kind.group, kind.kind);
@@ -92,7 +92,7 @@ export class Resources {
     }
   }
 
-  /** The resource of a kind. One that is not declared gets the usual English plural, as Kubernetes' own tools guess it. */
+  /** The resource of a kind. An undeclared one gets the regular English plural, as Kubernetes' own tools guess it. */
   of(apiVersion: string, kind: string): Resource {
     const { group } = groupVersionOf(apiVersion);
     const key = `${group}/${kind}`;
@@ -107,7 +107,7 @@ export class Resources {
     return guessed;
   }
 
-  /** A kind that a group of usher's policies does not have: its objects have no effect. */
+  /** A kind that usher's policy group does not have: its objects have no effect. */
   unknownKind(apiVersion: string, kind: string): Problem | undefined {
     const { group } = groupVersionOf(apiVersion);
     const known = this.#policyKinds.get(group);
@@ -137,7 +137,7 @@ function file(lists: Map<string, string[]>, key: string, value: string): void {
   else list.push(value);
 }
 
-/** As `kubectl` guesses a plural from a kind: `policy` to `policies`, `class` to `classes`, else an s. */
+/** kubectl's plural rule: `policy` to `policies`, `class` to `classes`, else an s. */
 export function pluralOf(kind: string): string {
   const word = kind.toLowerCase();
   if (/(?:s|x|z|ch|sh)$/.test(word)) return `${word}es`;
@@ -145,7 +145,7 @@ export function pluralOf(kind: string): string {
   return `${word}s`;
 }
 
-/** An object's namespace as the API server would file it: none in the cluster scope, else its own or `default`. */
+/** An object's namespace as the API server would store it: none for cluster-scoped kinds, else its own or `default`. */
 export function namespaceIn(resource: Resource, object: JsonObject): string {
   const written = stringAt(object, "metadata", "namespace") ?? "";
   if (resource.scope === "Cluster") return "";

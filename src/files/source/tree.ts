@@ -4,20 +4,20 @@ import { basename, dirname } from "node:path";
 import { reasonOf } from "../reader/bytes.ts";
 import { Pause } from "./pause.ts";
 
-/** A file of the source as the directory shows it. */
+/** A file of the source as the scan found it. */
 export interface FileStat {
-  /** From the source's directory, with `/`: what orders files and names them in reports. */
+  /** Relative to the source's directory, with `/`: the order and name of files in reports. */
   readonly name: string;
   readonly path: string;
   readonly size: number;
   readonly dev: number;
   readonly ino: number;
-  /** Milliseconds since 1970: when the content changed, and when anything about the file did. */
+  /** Milliseconds since 1970 of the last content change, and of the last metadata change. */
   readonly mtimeMs: number;
   readonly ctimeMs: number;
 }
 
-/** Whether a file looks as it did, so that its content is surely the same. */
+/** Whether a file's metadata is unchanged, so that its content surely is. */
 export function sameStat(a: FileStat, b: FileStat): boolean {
   return (
     a.mtimeMs === b.mtimeMs &&
@@ -28,29 +28,29 @@ export function sameStat(a: FileStat, b: FileStat): boolean {
   );
 }
 
-/** Whether a file changed so recently that it may still be written to. */
+/** Whether a file changed so recently that it may still be written. */
 export function recentlyModified({ mtimeMs, ctimeMs }: FileStat, now: number, stableMs: number): boolean {
   return Math.abs(now - Math.max(mtimeMs, ctimeMs)) < stableMs;
 }
 
 export interface Directory {
   readonly path: string;
-  /** Another one where the directory was made anew under its name. */
+  /** Changes if the directory was recreated under its name. */
   readonly identity: string;
 }
 
 export interface Tree {
-  /** In no order. */
+  /** Unordered. */
   readonly files: readonly FileStat[];
   /** Directories to watch. */
   readonly directories: readonly Directory[];
-  /** What could not be looked at; files below a directory among these are not gone, only out of sight. */
+  /** Paths that could not be scanned; files below such a directory are not gone, only unknown. */
   readonly hidden: readonly { readonly name: string; readonly reason: string; readonly directory: boolean }[];
 }
 
 /**
- * Looks at everything in a directory, or at one file. Names that begin with a point are left out, as are files that are not
- * `.yaml`, `.yml` or `.json`. Symbolic links are followed, which is how a ConfigMap is mounted, but nothing is looked at twice.
+ * Scans everything in a directory, or one file. Skips names that begin with a dot, and files other than `.yaml`, `.yml`
+ * or `.json`. Follows symbolic links, which is how a ConfigMap is mounted, but scans nothing twice.
  */
 export async function scanDirectory(root: string): Promise<Tree> {
   const found = statOf(root);
@@ -70,7 +70,7 @@ export async function scanDirectory(root: string): Promise<Tree> {
   return look;
 }
 
-/** Several directories and files as one. Names begin with what they were found under, as the user gave it. */
+/** Several directories and files as one. Names begin with their root, as the user gave it. */
 export async function scanAll(roots: readonly string[]): Promise<Tree> {
   const trees = await Promise.all(
     roots.map(async (root) => {
@@ -96,7 +96,7 @@ class Scan implements Tree {
   readonly hidden: { name: string; reason: string; directory: boolean }[] = [];
   readonly #seen = new Set<string>();
   readonly #pause = new Pause();
-  // Links come last, so that a file in the directory itself is known by its own name.
+  // Links come last, so that a file in the directory itself keeps its own name.
   #links: { readonly path: string; readonly name: string }[] = [];
 
   async directory(path: string, name: string, found: Stats): Promise<void> {
@@ -136,11 +136,11 @@ class Scan implements Tree {
     return undefined;
   }
 
-  /** A promise only for directories: ten thousand of them for files would cost more than the looking. */
+  /** A promise only for directories: ten thousand of them for files would cost more than the scan. */
   #visit(path: string, name: string, link: boolean): Promise<void> | undefined {
     const found = statOf(path);
     if (!isStats(found)) {
-      // A file that went between two looks is simply gone; a link that leads nowhere is worth a word.
+      // A file that vanished during the scan is gone; a dangling link is reported.
       if (link && isManifest(name)) this.hidden.push({ name, reason: reasonOf(found), directory: false });
       return undefined;
     }
@@ -161,8 +161,8 @@ function isManifest(name: string): boolean {
 }
 
 /**
- * Synchronous, with pauses between: it takes some microseconds where the asynchronous form takes ten times that and leaves
- * twenty megabytes of garbage for each look at 10,000 files.
+ * Synchronous, with pauses: it takes some microseconds per file, while the asynchronous form takes ten times that and
+ * leaves twenty megabytes of garbage per scan of 10,000 files.
  */
 function statOf(path: string): unknown {
   try {

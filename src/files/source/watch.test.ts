@@ -15,26 +15,26 @@ afterEach(() => directory.end());
 
 const is = (words: Record<string, string>) => () => JSON.stringify(wordsOf(source)) === JSON.stringify(words);
 
-test("a file that is written anew", async () => {
+test("notices a file that is rewritten", async () => {
   await directory.write("a.yaml", greetingYaml("one", "b"));
   await until(is({ one: "b" }));
   expect(directory.said()).toBe("a.yaml: 1 policy changed (one)");
 });
 
-test("an editor that writes another file and renames it over", async () => {
+test("notices an editor that writes another file and renames it", async () => {
   await directory.write(".a.yaml.swp", greetingYaml("one", "b"));
   await rename(directory.at(".a.yaml.swp"), directory.at("a.yaml"));
   await until(is({ one: "b" }));
 });
 
-test("a file that is deleted and made again", async () => {
+test("notices a file that is deleted and recreated", async () => {
   await rm(directory.at("a.yaml"));
   await until(is({}));
   await directory.write("a.yaml", greetingYaml("one", "c"));
   await until(is({ one: "c" }));
 });
 
-test("a new directory, and what happens in it later", async () => {
+test("notices a new directory, and later changes in it", async () => {
   await directory.write("new/deep/b.yaml", greetingYaml("two", "a"));
   await until(is({ one: "a", two: "a" }));
   await directory.write("new/deep/b.yaml", greetingYaml("two", "b"));
@@ -45,7 +45,7 @@ test("a new directory, and what happens in it later", async () => {
   await until(is({ one: "a", two: "c" }));
 });
 
-test("a ConfigMap that the kubelet swaps", async () => {
+test("notices a ConfigMap that the kubelet swaps", async () => {
   const mount = directory.at("mounted");
   await mkdir(`${mount}/..1`, { recursive: true });
   await writeFile(`${mount}/..1/p.yaml`, greetingYaml("two", "a"));
@@ -60,7 +60,7 @@ test("a ConfigMap that the kubelet swaps", async () => {
   await until(is({ one: "a", two: "b" }));
 });
 
-test("a change under a directory that is reached by a link", async () => {
+test("notices a change under a linked directory", async () => {
   const elsewhere = await Directory.make({ "b.yaml": greetingYaml("two", "a") });
   await symlink(elsewhere.path, directory.at("link"));
   await until(is({ one: "a", two: "a" }));
@@ -69,7 +69,7 @@ test("a change under a directory that is reached by a link", async () => {
   await elsewhere.end();
 });
 
-test("a change that leaves size and time of the content as they were", async () => {
+test("notices a change that keeps size and modification time", async () => {
   const past = new Date(1_700_000_000_000);
   await utimes(directory.at("a.yaml"), past, past);
   await directory.write("a.yaml", greetingYaml("one", "z"));
@@ -77,7 +77,7 @@ test("a change that leaves size and time of the content as they were", async () 
   await until(is({ one: "z" }));
 });
 
-test("nothing happens after stop", async () => {
+test("does nothing after stop", async () => {
   await source.stop();
   await directory.write("a.yaml", greetingYaml("one", "b"));
   await new Promise((resolve) => setTimeout(resolve, 300));

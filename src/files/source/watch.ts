@@ -1,13 +1,13 @@
 import { type FSWatcher, watch } from "node:fs";
 import type { Directory } from "./tree.ts";
 
-/** Editors write in several steps; what comes within this time is one change. */
+/** Editors write in several steps; changes within this time are one change. */
 export const STABLE_MS = 100;
 
-/** How often to scan without a notification: those get lost on network disks and when there are too many at once. */
+/** How often to scan without a notification: they get lost on network disks and when there are too many at once. */
 const POLL_MS = 2_000;
 
-/** Looking may take at most one part in this many of the time: a directory of 10,000 files is looked at less often. */
+/** Scanning may take at most one part in this many of the time: a directory of 10,000 files is scanned less often. */
 const POLL_SHARE = 50;
 
 /** Calls `look` when something in the directories may have changed, one call at a time. */
@@ -20,7 +20,7 @@ export class Watch {
   #again = false;
   #stopped = false;
 
-  /** `look` gives the directories to be watched from then on. */
+  /** `look` returns the directories to watch from then on. */
   constructor(look: () => Promise<readonly Directory[]>) {
     this.#look = look;
   }
@@ -30,7 +30,7 @@ export class Watch {
     this.#schedule(POLL_MS);
   }
 
-  /** Something may have changed: look soon, once the files are stable. */
+  /** Something may have changed: scan soon, once the files are stable. */
   nudge(): void {
     if (this.#looking) this.#again = true;
     if (this.#looking || this.#nudged) return;
@@ -67,10 +67,10 @@ export class Watch {
     }
   }
 
-  /** One watcher a directory: files come and go under it, also by renaming, and the notice comes all the same. */
+  /** One watcher per directory: it also reports files that are created, deleted or renamed. */
   #follow(directories: readonly Directory[]): void {
     if (this.#stopped) return;
-    // By identity as well: a directory that was deleted and made anew under its name has to be watched anew.
+    // By identity as well: a directory that was deleted and recreated under its name needs a new watcher.
     const wanted = new Map(directories.map((one) => [`${one.identity} ${one.path}`, one.path]));
     for (const [key, watcher] of this.#watchers) {
       if (wanted.has(key)) continue;
@@ -84,7 +84,7 @@ export class Watch {
         watcher.on("error", () => this.#forget(key, watcher));
         this.#watchers.set(key, watcher);
       } catch {
-        // No more watches to be had, or the directory is gone again: looking from time to time will do.
+        // The watch limit is reached, or the directory is gone again: periodic scans suffice.
       }
     }
   }

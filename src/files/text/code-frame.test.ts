@@ -39,12 +39,12 @@ test("every offset is in the line that a scan finds", () => {
   );
 });
 
-test("the first line has none before it, and a caret is never left out", () => {
+test("the first line has no line before it, and a caret is always shown", () => {
   expect(codeFrame("a: 1\n", { start: 3, end: 3 })).toBe("   1 | a: 1\n     |    ^");
   expect(codeFrame("", { start: 0, end: 1 })).toBe("   1 |\n     | ^");
 });
 
-test("long lines are cut around the problem, and nothing reaches the terminal that it would obey", () => {
+test("long lines are cut around the problem, and terminal control characters are removed", () => {
   const text = `${"x".repeat(300)}\u001b[31mBAD${"y".repeat(300)}`;
   const start = text.indexOf("BAD");
   const frame = codeFrame(text, { start, end: start + 3 });
@@ -54,7 +54,7 @@ test("long lines are cut around the problem, and nothing reaches the terminal th
   expect(line.slice(carets.indexOf("^"), carets.lastIndexOf("^") + 1)).toBe("BAD");
 });
 
-test("the value is marked where the message quotes it, else the key, else where it should be", () => {
+test("marks the value if the message quotes it, else the key, else the parent's key", () => {
   const { manifests } = readManifests(POLICY);
   const document = manifests[0]?.document ?? -1;
   const path = ["spec", "tolerations", 0, "operator"];
@@ -74,7 +74,7 @@ test("the value is marked where the message quotes it, else the key, else where 
   ]);
 });
 
-test("manifests: lists are flattened, and lists of one kind tell their items' kind", () => {
+test("lists are flattened, and items of typed lists get their kind", () => {
   const { manifests, problems } = readManifests(
     `kind: List\napiVersion: v1\nitems:\n- {kind: Node, apiVersion: v1}\n- kind: NodeList\n  apiVersion: v1\n  items: [{metadata: {name: n1}}]\n---\na: "\n`,
   );

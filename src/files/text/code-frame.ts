@@ -1,12 +1,12 @@
 import type { Span } from "./yaml.ts";
 
-/** A place in a file as editors and terminals count: from one. */
+/** A position in a file as editors and terminals count: from one. */
 export interface Position {
   readonly line: number;
   readonly column: number;
 }
 
-/** Columns of a line that are shown; the line number needs the rest of an 80 to 120 column terminal. */
+/** Columns of a line that are shown; the rest of an 80 to 120 column terminal is for the line number. */
 const SHOWN = 100;
 
 /** The position of an offset. */
@@ -21,7 +21,7 @@ export function positionAt(text: string, offset: number): Position {
   return { line, column: end - start + 1 };
 }
 
-/** The line of any offset of a text, from one, by binary search: for many places of one text. */
+/** The line of any offset of a text, from one, by binary search: for many positions in one text. */
 export class LineIndex {
   /** Where lines begin. */
   readonly #starts: number[] = [0];
@@ -43,11 +43,13 @@ export class LineIndex {
 }
 
 /**
- * The lines around a problem, with carets under it:
+ * The lines around a problem, with carets below it:
  *
- *        13 |     - key: dedicated
- *        14 |       operator: Exist
- *           |                 ^^^^^ did you mean "Exists"?
+ * 13
+ * - key: dedicated
+ * 14
+ * operator: Exist
+ * |                 ^^^^^ did you mean "Exists"?
  */
 export function codeFrame(text: string, span: Span, hint?: string): string {
   const { line, column } = positionAt(text, span.start);
@@ -75,11 +77,11 @@ function row(number: string, width: number, content: string): string {
 
 function lineAt(text: string, start: number): string {
   const end = text.indexOf("\n", start);
-  // A line of ten megabytes is cut before anything is done with it.
+  // A line of ten megabytes is cut first.
   return text.slice(start, end === -1 ? start + 100_000 : Math.min(end, start + 100_000)).replace(/\r$/, "");
 }
 
-/** A line as it can be shown: one column a character, and nothing in it that a terminal would obey. */
+/** A line in printable form: one column per character, without terminal control characters. */
 function cut(line: string, shift: number): string {
   return line
     .slice(shift, shift + SHOWN)

@@ -17,7 +17,7 @@ function values(text: string): unknown[] {
 }
 
 describe("cutting a file into documents", () => {
-  test("by lines of ---, also at the start, the end and in a row", () => {
+  test("cuts at lines of ---, also at the start, the end and repeated", () => {
     expect(values("---\na: 1\n---\n---\n# nothing\n---  # two\nb: 2\n---\n")).toEqual([
       { a: 1 },
       undefined,
@@ -28,25 +28,25 @@ describe("cutting a file into documents", () => {
     expect(values("")).toEqual([]);
   });
 
-  test("each document knows where it begins", () => {
+  test("each document knows its offset", () => {
     const text = "a: 1\n---\nb: 2\n";
     for (const { text: part, offset } of cutDocuments(text).chunks) {
       expect(text.slice(offset, offset + part.length)).toBe(part);
     }
   });
 
-  test("what stands behind --- is refused, as kubectl refuses it", () => {
+  test("rejects text behind ---, as kubectl does", () => {
     const { problems } = cutDocuments("a: 1\n--- {b: 2}\n");
     expect(problems).toMatchObject([{ start: 8, message: "only a comment may follow --- on its line" }]);
   });
 
-  test("--- inside a text that is indented is text", () => {
+  test("--- inside an indented text is text", () => {
     expect(values("a: |\n  ---\n  b\n")).toEqual([{ a: "---\nb\n" }]);
   });
 });
 
 describe("JSON", () => {
-  test("one text, and several one after the other", () => {
+  test("reads one text, and several in sequence", () => {
     expect(values('{"a": "yes",\n\t"b": 010000000000000000000}'.replace("010", "10"))).toEqual([
       { a: "yes", b: 1e19 },
     ]);
@@ -57,19 +57,19 @@ describe("JSON", () => {
     ]);
   });
 
-  test("flow style that is no JSON is read as YAML", () => {
+  test("reads flow style that is not JSON as YAML", () => {
     expect(values("{a: yes, b: [x]}")).toEqual([{ a: true, b: ["x"] }]);
     expect(values("{a: 1}\n---\n{b: 2}")).toEqual([{ a: 1 }, { b: 2 }]);
   });
 
-  test("duplicate keys are found, and only those", () => {
+  test("finds exactly the duplicate keys", () => {
     const read = parseDocument('{"a": 1, "b": {"a": 2}, "\\u0061": 3}');
     expect(read.value).toBeUndefined();
     expect(read.problems).toMatchObject([{ message: 'duplicate key "a"', start: 24 }]);
     expect(parseDocument('{"a": {"a": 1}, "b": ["a", "a"]}').problems).toEqual([]);
   });
 
-  test("a key is found twice at any depth, whatever strings are around it", () => {
+  test("finds a duplicate key at any depth, among any strings", () => {
     const text = fc.string({ unit: fc.constantFrom("a", '"', "\\", "u0022", "{", "}", ":", ",") });
     const written = fc.constantFrom(
       (value: unknown) => JSON.stringify(value),
@@ -89,24 +89,24 @@ describe("JSON", () => {
     );
   });
 
-  test("a number that 64 bits can't hold is a string, as kubectl reads it in YAML", () => {
+  test("reads a number beyond 64 bits as a string, as kubectl does in YAML", () => {
     expect(values('{"a": 1e400}')).toEqual([{ a: "1e400" }]);
   });
 
-  test("a stream that ends within a text is not read", () => {
+  test("rejects a stream that ends within a text", () => {
     const [first] = cutDocuments('{"a": 1}\n{"b": ').chunks;
     expect(parseDocument(first?.text ?? "").problems.length).toBeGreaterThan(0);
   });
 
-  test("deep nesting is refused", () => {
+  test("rejects deep nesting", () => {
     expect(parseDocument("[".repeat(5000) + "]".repeat(5000)).problems).toHaveLength(1);
   });
 
-  test("a text of ten megabytes is fine", () => {
+  test("reads a text of ten megabytes", () => {
     expect(parseDocument(JSON.stringify({ a: '\\"'.repeat(5_000_000) })).problems).toEqual([]);
   });
 
-  test("places", () => {
+  test("positions", () => {
     const text = '{"a": {"b": ["x", {"c": "Exist"}]}, "d": 1}';
     const { locate } = parseDocument(text);
     const { key, value, exact } = locate(["a", "b", 1, "c"]);
@@ -139,7 +139,7 @@ describe("JSON", () => {
     );
   });
 
-  test("locates what is absent at the nearest value around it", () => {
+  test("locates an absent value at its nearest ancestor", () => {
     const text = '{"spec": {"containers": [{"name": "a"}]}}';
     const document = parseDocument(text);
     expect(document.locate(["spec", "containers", 3, "name"])).toEqual({
@@ -156,20 +156,20 @@ describe("JSON", () => {
 });
 
 describe("bytes", () => {
-  test("a byte order mark is no part of the text", () => {
+  test("drops a byte order mark", () => {
     expect(decode(Buffer.from("\ufeffa: 1\n"))).toEqual({ text: "a: 1\n", problems: [] });
   });
 
-  test("bytes that are no UTF-8 are found", () => {
+  test("reports bytes that are not UTF-8", () => {
     const { problems } = decode(Buffer.concat([Buffer.from("a: ä"), Buffer.from([0xff]), Buffer.from("\n")]));
     expect(problems).toMatchObject([{ start: 4, message: "invalid UTF-8" }]);
   });
 
-  test("UTF-16 is named", () => {
+  test("reports UTF-16", () => {
     expect(decode(Buffer.from("\ufeffa: 1\n", "utf16le")).problems[0]?.message).toContain("UTF-16");
   });
 
-  test("control characters are found", () => {
+  test("reports control characters", () => {
     expect(decode(Buffer.from("a: \u0000\n")).problems).toMatchObject([{ start: 3 }]);
     expect(decode(Buffer.from("a:\tb\r\n")).problems).toEqual([]);
   });

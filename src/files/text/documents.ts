@@ -14,13 +14,14 @@ import {
 /** One document's part of a file. */
 export interface Chunk {
   readonly text: string;
-  /** Where it begins in the file. */
+  /** Its offset in the file. */
   readonly offset: number;
 }
 
 /**
- * Cuts a file as kubectl does: by lines that begin with `---`, before any YAML is parsed, regardless of what is around them. Only
- * spaces and a comment may follow on such a line. A file that begins with a brace may be a stream of JSON texts instead.
+ * Cuts a file as kubectl does: at lines that begin with `---`, before any YAML is parsed, regardless of context. Only
+ * spaces and a comment may follow on such a line. A file that begins with a brace may be a stream of JSON texts
+ * instead.
  */
 export function cutDocuments(text: string): { chunks: Chunk[]; problems: TextProblem[] } {
   const stream = /^\s*\{/.test(text) ? cutJson(text) : undefined;
@@ -55,7 +56,10 @@ function* marks(text: string): Iterable<number> {
   for (let i = text.indexOf("\n---"); i !== -1; i = text.indexOf("\n---", i + 1)) yield i + 1;
 }
 
-/** JSON texts one after the other; `undefined` where it is one text, or none. `JSON.parse` says where the first of several ends. */
+/**
+ * JSON texts in sequence; `undefined` if it is one text, or none. The error of `JSON.parse` has the end of the first of
+ * several.
+ */
 function cutJson(text: string): Chunk[] | undefined {
   const chunks: Chunk[] = [];
   for (let offset = 0; ; ) {
@@ -72,15 +76,16 @@ function cutJson(text: string): Chunk[] | undefined {
   }
 }
 
-/** Reads one document, as JSON where it is JSON, else as YAML. */
+/** Reads one document as JSON if possible, else as YAML. */
 export function parseDocument(text: string): TextDocument {
   const json = /^\s*[{[]/.test(text) ? parseJson(text) : undefined;
   return json ?? parseYaml(text);
 }
 
 /**
- * `JSON.parse` is a hundred times faster than a YAML parser, and `kubectl get -o json` writes large files. It reports neither places nor
- * duplicate keys: where one of these is asked for, the YAML parser reads the text. `undefined`: not JSON, perhaps YAML in flow style.
+ * `JSON.parse` is a hundred times faster than a YAML parser, and `kubectl get -o json` writes large files. It reports
+ * neither positions nor duplicate keys: for these, the YAML parser reads the text. `undefined`: not JSON, perhaps YAML
+ * in flow style.
  */
 function parseJson(text: string): TextDocument | undefined {
   let value: Json;
@@ -95,7 +100,7 @@ function parseJson(text: string): TextDocument | undefined {
     if (path.length === 0) return { key: undefined, value: root, exact: true };
     locator ??= locatorOf(text);
     const place = locator(path);
-    // The nearest value around may be the rest of a long line.
+    // The nearest ancestor may be the rest of a long line.
     return place.exact
       ? place
       : { ...place, value: { start: place.value.start, end: place.value.start + 1 } };
@@ -118,7 +123,7 @@ function faultIn(value: Json | undefined, depth: number): string | undefined {
   return undefined;
 }
 
-/** Of two equal keys `JSON.parse` drops the first. If the value has fewer quotes than the text, a key is missing from it. */
+/** `JSON.parse` drops the first of two equal keys. If the value has fewer quotes than the text, a key is missing. */
 function droppedKeys(value: Json, text: string): boolean {
   const written = text.includes("\\u0022")
     ? text.replace(/\\(?:u0022|.)/g, (one) => (one === "\\u0022" ? '\\"' : one))

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { keyText, plainScalar, taggedScalar } from "./scalar.ts";
 
-describe("plain scalars, as kubectl reads them", () => {
+describe("plain scalars, compared with kubectl", () => {
   const cases: [string, unknown][] = [
     ["y", true],
     ["Yes", true],
@@ -49,11 +49,11 @@ describe("plain scalars, as kubectl reads them", () => {
     ["-.INF", Number.NEGATIVE_INFINITY],
     [".nan", Number.NaN],
   ];
-  test.each(cases)("%j is %j", (text, value) => {
+  test.each(cases)("%j is read as %j", (text, value) => {
     expect(plainScalar(text).value).toEqual(value);
   });
 
-  test("zero is never a negative one, whose JSON would differ", () => {
+  test("zero is never negative, whose JSON would differ", () => {
     expect(Object.is(plainScalar("-0").value, 0)).toBe(true);
   });
 });
@@ -76,7 +76,7 @@ test.each([
   expect(keyText(plainScalar(text))).toBe(key);
 });
 
-test("tags say what a scalar is, quoted or not", () => {
+test("a tag determines the type of a scalar, quoted or not", () => {
   const tag = (name: string) => `tag:yaml.org,2002:${name}`;
   expect(taggedScalar(tag("str"), "12")).toBe("12");
   expect(taggedScalar(tag("int"), "12")).toBe(12);

@@ -1,15 +1,16 @@
 import type { Json } from "../../core/json.ts";
 
 /**
- * What an unquoted scalar means to kubectl. kubectl reads YAML with a fork of go-yaml 2, which resolves scalars in its own
- * way between YAML 1.1 and 1.2, so its rules are written out here instead of using a schema of the YAML library:
+ * The meaning of an unquoted scalar for kubectl. kubectl reads YAML with a fork of go-yaml 2, which resolves scalars in
+ * its own way between YAML 1.1 and 1.2, so its rules are written out here instead of using a schema of the YAML
+ * library:
  *
  * - `y`, `n`, `yes`, `no`, `on`, `off` and `true`, `false`, each in three spellings, are booleans.
  * - Integers are read as Go reads literals: `0x1f`, `0o17`, `0b101`, and `0777` is octal. `_` may be between digits.
- *   `089` is no octal number and becomes the float 89.
- * - Base 60 (`1:30`) is text: go-yaml leaves it out on purpose.
- * - What looks like a timestamp stays text, because the target is untyped.
- * - A float too large for 64 bits stays text. Integers beyond 2^53 become what `JSON.parse` would make of them.
+ *   `089` is not an octal number and becomes the float 89.
+ * - Base 60 (`1:30`) is a string: go-yaml omits it on purpose.
+ * - A timestamp stays a string, because the target is untyped.
+ * - A float too large for 64 bits stays a string. Integers beyond 2^53 are rounded as by `JSON.parse`.
  */
 export type Plain =
   | { readonly tag: "null"; readonly value: null }
@@ -47,9 +48,9 @@ const FLOAT = /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/;
 export function plainScalar(text: string): Plain {
   const word = WORDS.get(text);
   if (word !== undefined) return word;
-  // Only these can begin a number; everything else, nearly every scalar there is, is text at once.
+  // Only these can begin a number; every other scalar, which is most, is a string.
   if (!/^[-+.0-9]/.test(text)) return { tag: "str", value: text };
-  // A leading point goes straight to the float, where go-yaml does not take the underscores out.
+  // A leading dot is read as a float directly, for which go-yaml does not remove underscores.
   const digits = text.startsWith(".") ? text : text.replaceAll("_", "");
   const integer = INTEGER.exec(digits);
   if (integer !== null) return wholeNumber(integer);
@@ -70,7 +71,7 @@ function wholeNumber([, sign, hex, octal, binary, decimal]: RegExpExecArray): Pl
   return { tag: "int", value: Number(exact), exact };
 }
 
-/** A scalar with an explicit tag. `undefined` where the text can't be what the tag says. */
+/** A scalar with an explicit tag. `undefined` if the text does not match the tag. */
 export function taggedScalar(tag: string, text: string): Json | undefined {
   const name = /^tag:yaml\.org,2002:(\w+)$/.exec(tag)?.[1];
   if (name === "binary") return binaryText(text);
@@ -86,7 +87,7 @@ function binaryText(text: string): string | undefined {
   return Buffer.from(compact, "base64").toString("utf8");
 }
 
-/** The text of a key that is no text, as kubectl writes it into JSON. A null can't be a key. */
+/** The string form of a non-string key, as kubectl writes it into JSON. A null can't be a key. */
 export function keyText(plain: Plain): string | undefined {
   if (plain.tag === "null") return undefined;
   if (plain.tag === "int") return plain.exact.toString();
@@ -94,7 +95,7 @@ export function keyText(plain: Plain): string | undefined {
   return String(plain.value);
 }
 
-/** As Go writes a 32-bit float in its shortest form: an exponent of two digits or more, from 1e+06 on and below 1e-04. */
+/** Go's shortest form of a 32-bit float: an exponent of two digits or more, from 1e+06 on and below 1e-04. */
 function floatKey(value: number): string {
   if (Number.isNaN(value)) return ".nan";
   if (!Number.isFinite(value)) return value > 0 ? ".inf" : "-.inf";

@@ -28,7 +28,7 @@ test.each([
   ["size>2", { size: "10" }, true],
   ["size<2", { size: "10" }, false],
   ["size>2", { size: "big" }, false],
-])("%j on %j is %j", (text, labels, expected) => {
+])("%j on %j gives %j", (text, labels, expected) => {
   expect(picks(text, labels)).toBe(expected);
 });
 
@@ -43,11 +43,11 @@ test.each([
   "-a",
   "size>big",
   "a=b=c",
-])("%j is no selector, and says so", (text) => {
+])("rejects %j with an error", (text) => {
   expect(picks(text, {})).toContain("is not a label selector");
 });
 
-test("labels that are inherited do not count", () => {
+test("inherited properties do not count as labels", () => {
   expect(picks("constructor", {})).toBe(false);
   expect(picks("toString", undefined)).toBe(false);
 });

@@ -2,7 +2,7 @@ import type { JsonObject } from "../../core/json.ts";
 import { checkLabelKey, checkLabelValue } from "../../core/kubernetes/names.ts";
 import { labelValue, meets, type Requirement } from "../../core/kubernetes/selectors/label-selector.ts";
 
-/** A label selector in the text form of `kubectl get -l`, or what is wrong with it. */
+/** A label selector in the text form of `kubectl get -l`, or an error message. */
 export type SelectorText =
   | { readonly matches: (labels: JsonObject | undefined) => boolean }
   | { readonly problem: string };
@@ -13,8 +13,8 @@ const REQUIREMENT =
   /\s*(?:(!)\s*([^\s!=<>,()]+)|([^\s!=<>,()]+)\s*(?:(==|=|!=|>|<)\s*([^\s!=<>,()]*)|\s(in|notin)\s*\(([^()]*)\))?)\s*(?:,|$)/y;
 
 /**
- * Reads `app=web,tier in (a, b),!legacy`: equality and sets, and `>` and `<` on whole numbers, as the API server does. An empty
- * text selects everything.
+ * Parses `app=web,tier in (a, b),!legacy`: equality and sets, and `>` and `<` on integers, as the API server does. An
+ * empty text selects everything.
  */
 export function parseSelectorText(text: string): SelectorText {
   const tests: Test[] = [];

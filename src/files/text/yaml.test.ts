@@ -7,8 +7,8 @@ function messages(text: string): string[] {
   return parseYaml(text).problems.map(({ message }) => message);
 }
 
-describe("what YAML means", () => {
-  test("quoted and block scalars are texts, plain ones what they look like", () => {
+describe("the meaning of YAML", () => {
+  test("quoted and block scalars are strings, plain ones are resolved", () => {
     const text = 'a: yes\nb: "yes"\nc: \'no\'\nd: |\n  1\ne: >-\n  2\nf:\ng: [1, "1", ~]\n';
     expect(parseYaml(text).value).toEqual({
       a: true,
@@ -21,7 +21,7 @@ describe("what YAML means", () => {
     });
   });
 
-  test("keys that are no texts become texts", () => {
+  test("non-string keys become strings", () => {
     expect(parseYaml("on: 1\n1: 2\n'1.0': 3\n").value).toEqual({ true: 1, "1": 2, "1.0": 3 });
   });
 
@@ -35,12 +35,12 @@ describe("what YAML means", () => {
     expect(parseYaml("a: 1\r\nb:\r\n  - x\t\r\n").value).toEqual({ a: 1, b: ["x"] });
   });
 
-  test("aliases and merges", () => {
+  test("resolves aliases and merges", () => {
     const text =
       "base: &base {a: 1, b: 2}\nfirst:\n  <<: *base\n  b: 3\nlast:\n  b: 3\n  <<: *base\nz: *base\n";
     expect(parseYaml(text).value).toMatchObject({
       first: { a: 1, b: 3 },
-      // As go-yaml 2: the merge stands below and overwrites.
+      // As go-yaml 2: a later merge overwrites.
       last: { a: 1, b: 2 },
       z: { a: 1, b: 2 },
     });
@@ -49,37 +49,37 @@ describe("what YAML means", () => {
     });
   });
 
-  test("a quoted << is a key like any other", () => {
+  test("a quoted << is an ordinary key", () => {
     expect(parseYaml('"<<": {a: 1}').value).toEqual({ "<<": { a: 1 } });
   });
 });
 
-describe("what is refused", () => {
-  test("a duplicate key, also where one is a boolean", () => {
+describe("rejects", () => {
+  test("a duplicate key, also if one is a boolean", () => {
     expect(messages("a: 1\nb: 2\na: 3\n")).toEqual(['duplicate key "a"']);
     expect(messages("yes: 1\n'true': 2\n")).toEqual(['duplicate key "true"']);
   });
 
-  test("keys that JSON can't have", () => {
+  test("keys that JSON can't represent", () => {
     expect(messages("~: 1")).toEqual(["a key can't be null"]);
     expect(messages("? [a]\n: 1\n")).toEqual(["a key must be a string, not a map or a list"]);
   });
 
-  test("numbers that JSON does not have", () => {
+  test("numbers that JSON can't represent", () => {
     expect(messages("a: .nan\nb: -.inf\n")).toHaveLength(2);
   });
 
-  test("merges of what is no map, and anchors that are not there", () => {
+  test("merges of anything but a map, and unknown anchors", () => {
     expect(messages("a:\n  <<: 1\n")[0]).toContain("<< must be a map");
     expect(messages("a: *none\n")[0]).toContain("unknown alias *none");
     expect(messages("a: &a [*a]\n")[0]).toContain("unknown alias *a");
   });
 
-  test("a tag that the text does not fit", () => {
+  test("a tag that does not match the text", () => {
     expect(messages("a: !!int many\n")[0]).toContain("does not match its tag");
   });
 
-  test("all syntax errors are found at once, each where it is", () => {
+  test("all syntax errors, each with its position", () => {
     const { problems } = parseYaml('a: "\\q"\nb: [1, 2\nc: 3\n');
     expect(problems.length).toBeGreaterThan(1);
     expect(problems[0]).toMatchObject({ start: 4 });
@@ -92,7 +92,7 @@ describe("what is refused", () => {
 });
 
 describe("hostile documents", () => {
-  test("a billion laughs", () => {
+  test("rejects a billion laughs", () => {
     const lines = ["a0: &a0 [x]"];
     for (let i = 1; i < 12; i++) {
       lines.push(`a${i}: &a${i} [${Array.from({ length: 10 }, () => `*a${i - 1}`).join(", ")}]`);
@@ -103,7 +103,7 @@ describe("hostile documents", () => {
     expect(read.problems[0]?.message).toContain(`more than ${MAX_ALIASED_VALUES} values`);
   });
 
-  test("a few aliases of a large value are no laughs", () => {
+  test("accepts a few aliases of a large value", () => {
     const items = Array.from({ length: 1000 }, (_, i) => i).join(", ");
     expect(parseYaml(`a: &a [${items}]\nb: [*a, *a, *a]\n`).problems).toEqual([]);
   });
@@ -113,15 +113,15 @@ describe("hostile documents", () => {
     ["many brackets", "[".repeat(20_000)],
     ["dashes", "- ".repeat(20_000)],
     ["maps", Array.from({ length: MAX_DEPTH + 10 }, (_, i) => `${" ".repeat(i)}a:`).join("\n")],
-  ])("%s nested too deeply", (_, text) => {
+  ])("rejects %s nested too deeply", (_, text) => {
     expect(messages(text)).toEqual([TOO_DEEP]);
   });
 
-  test("nesting up to the limit is fine", () => {
+  test("accepts nesting up to the limit", () => {
     expect(messages("[".repeat(MAX_DEPTH) + "]".repeat(MAX_DEPTH))).toEqual([]);
   });
 
-  test("__proto__ and constructor are keys like any other", () => {
+  test("__proto__ and constructor are ordinary keys", () => {
     const value = parseYaml("__proto__: {polluted: true}\nconstructor: 1\nm:\n  <<: {__proto__: 2}\n").value;
     expect(Object.keys(value as object)).toEqual(["__proto__", "constructor", "m"]);
     expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
@@ -129,7 +129,7 @@ describe("hostile documents", () => {
     expect(Object.keys((value as { m: object }).m)).toEqual(["__proto__"]);
   });
 
-  test("more values than fit into the memory", () => {
+  test("rejects more values than fit into the memory", () => {
     const limit = vi.spyOn(v8, "getHeapStatistics");
     const { heap_size_limit: _, ...statistics } = v8.getHeapStatistics();
     limit.mockReturnValue({ ...statistics, heap_size_limit: 1024 * 1000 });
@@ -139,7 +139,7 @@ describe("hostile documents", () => {
         "one YAML document of more than 1000 values does not fit into the memory",
       ]);
       expect(messages(`a: ${"x".repeat(5000)}`)).toEqual([]);
-      // JSON needs no tree: only places and duplicate keys do.
+      // JSON needs no tree: only positions and duplicate keys do.
       const list = JSON.stringify(Array.from({ length: 2000 }, (_, i) => i));
       expect(parseDocument(list).value).toHaveLength(2000);
       expect(parseDocument(list).locate([3])).toMatchObject({ exact: false, value: { start: 0 } });
@@ -150,13 +150,13 @@ describe("hostile documents", () => {
     }
   });
 
-  test("a scalar of ten megabytes", () => {
+  test("accepts a scalar of ten megabytes", () => {
     const value = parseYaml(`a: ${"x".repeat(10_000_000)}\n`).value as { a: string };
     expect(value.a).toHaveLength(10_000_000);
   });
 });
 
-describe("places", () => {
+describe("positions", () => {
   const text = "metadata:\n  name: web\n  1: x\nspec:\n  list:\n  - a: Exist\n  empty:\n";
   const { locate } = parseYaml(text);
   const shown = (path: (string | number)[]) => {
@@ -172,7 +172,7 @@ describe("places", () => {
     expect(shown(["metadata", "1"])).toEqual({ key: "1", value: "x", exact: true });
   });
 
-  test("of what is missing: the nearest that is there", () => {
+  test("of a missing value: its nearest ancestor", () => {
     expect(shown(["metadata", "labels", "app"])).toMatchObject({ key: "metadata", exact: false });
     expect(shown(["spec", "list", 7])).toMatchObject({ key: "list", exact: false });
   });

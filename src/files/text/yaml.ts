@@ -15,44 +15,44 @@ import { isObject, type Json, setOwn } from "../../core/json.ts";
 import type { Path } from "../../core/path.ts";
 import { keyText, plainScalar, taggedScalar } from "./scalar.ts";
 
-/** A stretch of a text, by offsets. */
+/** A range of a text, by offsets. */
 export interface Span {
   readonly start: number;
   readonly end: number;
 }
 
-/** Something wrong with a text itself, before anyone asks what it means. */
+/** An error of the text itself, independent of its meaning. */
 export interface TextProblem extends Span {
   readonly message: string;
   readonly hint?: string;
 }
 
-/** The place of a path in a text. If the path is absent, it is that of the nearest ancestor, and `exact` is false. */
+/** The position of a path in a text. If the path is absent, that of the nearest ancestor, and `exact` is false. */
 export interface Place {
   readonly key: Span | undefined;
   readonly value: Span;
   readonly exact: boolean;
 }
 
-/** One document as it was read. `locate` holds on to the syntax tree, so keep a document no longer than its problems need. */
+/** One parsed document. `locate` retains the syntax tree, so keep a document no longer than its problems need. */
 export interface TextDocument {
-  /** `undefined` where the document is empty or can't be read. */
+  /** `undefined` if the document is empty or can't be parsed. */
   readonly value: Json | undefined;
   readonly problems: readonly TextProblem[];
   readonly locate: (path: Path) => Place;
 }
 
 /**
- * How deep a document may be nested. Kubernetes' deepest objects (a CRD's schema of a pod template) stay below 60; the
- * limit keeps everything that walks an object far away from the end of the stack.
+ * The maximum nesting of a document. Kubernetes' deepest objects (a CRD's schema of a pod template) stay below 60; the
+ * limit keeps recursive functions far from a stack overflow.
  */
 export const MAX_DEPTH = 512;
 
 export const TOO_DEEP = `is nested more than ${MAX_DEPTH} levels deep`;
 
 /**
- * How many values aliases may add to one document. An object of 1.5 MiB, the most that etcd takes, has fewer; a "billion
- * laughs" document has more after a few lines, and is refused before anything is built.
+ * The maximum number of values that aliases add to one document. An object of 1.5 MiB, etcd's limit, has fewer; a
+ * "billion laughs" document has more after a few lines, and is rejected before anything is built.
  */
 export const MAX_ALIASED_VALUES = 100_000;
 
@@ -60,8 +60,9 @@ export const MAX_ALIASED_VALUES = 100_000;
 const MAX_ERRORS = 20;
 
 /**
- * The library only finds the structure (the failsafe schema makes every scalar a text); what scalars, keys, merges and aliases
- * mean is decided here, as kubectl decides it. Its own check for unique keys compares every pair of keys, so ours replaces it.
+ * The library only finds the structure (the failsafe schema makes every scalar a string); scalars, keys, merges and
+ * aliases are resolved here, as kubectl does. Its own check for unique keys compares every pair of keys, so ours
+ * replaces it.
  */
 const OPTIONS = {
   version: "1.1",
@@ -73,7 +74,7 @@ const OPTIONS = {
   logLevel: "silent",
 } as const;
 
-/** The library's errors in words that say how to repair them. Others keep the library's words. */
+/** The library's errors with the remedy. Others keep the library's text. */
 const SENTENCES: Readonly<Record<string, { readonly message: string; readonly hint?: string }>> = {
   TAB_AS_INDENT: { message: "tabs can't indent YAML", hint: "use spaces" },
   BAD_INDENT: { message: "inconsistent indentation" },
@@ -90,13 +91,13 @@ const SENTENCES: Readonly<Record<string, { readonly message: string; readonly hi
   },
 };
 
-/** The memory that a value takes in the parser's tree at most, measured with lists of one character each. */
+/** The maximum memory of a value in the parser's tree, measured with lists of one character each. */
 const BYTES_A_VALUE = 1_024;
 
-/** The parser's tree would not fit into the heap: said before it is built, since a process without memory ends. */
+/** The parser's tree would not fit into the heap: rejected before it is built, because a process without memory ends. */
 export function tooLarge(text: string): TextProblem | undefined {
   const most = Math.floor(v8.getHeapStatistics().heap_size_limit / BYTES_A_VALUE);
-  // Each value but the first comes after one of these.
+  // Each value except the first follows one of these.
   let values = 0;
   if (text.length > most) for (const _ of text.matchAll(/[\n,:[{?-]/g)) if (++values > most) break;
   if (values <= most) return undefined;
@@ -129,14 +130,14 @@ export function parseYaml(text: string): TextDocument {
   const value = builder.build(root, 0);
   const usable = value !== null && builder.problems.length === 0;
   return {
-    // A copy: strings of the parser keep the whole text in memory, and values of aliases are shared.
+    // A copy: strings of the parser retain the whole text, and values of aliases are shared.
     value: usable ? (JSON.parse(JSON.stringify(value)) as Json) : undefined,
     problems: builder.problems,
     locate: (path) => locate(root, path, text),
   };
 }
 
-/** Finds places in a text that is JSON. */
+/** Locates positions in a JSON text. */
 export function locatorOf(text: string): (path: Path) => Place {
   const { root } = compose(text);
   return (path) => locate(root, path, text);
@@ -146,7 +147,7 @@ function syntaxProblem(
   error: { code: string; message: string; pos: [number, number] },
   text: string,
 ): TextProblem {
-  // The parser reports a missing character at the end of the text; the last line with content is where to look for it.
+  // The parser reports a missing character at the end of the text; the last line with content is more useful.
   const start = Math.min(error.pos[0], text.trimEnd().length);
   const end = Math.max(error.pos[1], start + 1);
   if (error.code === "RESOURCE_EXHAUSTION") return { start, end, message: TOO_DEEP };
@@ -155,7 +156,7 @@ function syntaxProblem(
   return { start, end, ...(known ?? { message }) };
 }
 
-/** Turns the tree into plain JSON. A value and how many values it consists of are known by anchor as soon as it is built. */
+/** Converts the tree to plain JSON. A value and its number of values are recorded by anchor as soon as it is built. */
 class Builder {
   readonly problems: TextProblem[] = [];
   readonly #anchors = new Map<string, { readonly value: Json; readonly size: number }>();
@@ -164,7 +165,7 @@ class Builder {
 
   build(node: unknown, depth: number): Json {
     if (depth > MAX_DEPTH) {
-      // Once is enough: everything below is as deep.
+      // Reported once: everything below is as deep.
       if (!this.problems.some(({ message }) => message === TOO_DEEP)) this.#problem(node, TOO_DEEP);
       return null;
     }
@@ -182,14 +183,14 @@ class Builder {
   #alias(node: Alias): Json {
     const known = this.#anchors.get(node.source);
     if (known === undefined) {
-      // An anchor is known only once its value is complete, so one that contains itself ends here as well.
+      // An anchor is recorded only once its value is complete, so a recursive alias is rejected here as well.
       this.#problem(node, `unknown alias *${node.source}: no anchor &${node.source} ends before it`);
       return null;
     }
     this.#size += known.size;
     this.#aliased += known.size;
     if (this.#aliased <= MAX_ALIASED_VALUES) return known.value;
-    // The values are shared, so nothing has grown yet; what would grow is everything that is written from them.
+    // The values are shared, so nothing has grown yet; serializing them would expand them.
     if (this.#aliased - known.size <= MAX_ALIASED_VALUES) {
       this.#problem(node, `aliases expand to more than ${MAX_ALIASED_VALUES} values`);
     }
@@ -215,8 +216,9 @@ class Builder {
   }
 
   /**
-   * go-yaml 2 merges at the position of the `<<`, so it overwrites keys above it and is overwritten by keys below it; of several
-   * sources the first wins. YAML's own rule, that a map's own keys always win, differs where `<<` is not the first key.
+   * go-yaml 2 merges at the position of the `<<`, so it overwrites keys above it and is overwritten by keys below it;
+   * of several sources the first wins. YAML's own rule, that a map's own keys always win, differs if `<<` is not the
+   * first key.
    */
   #merge(built: Record<string, Json | undefined>, node: unknown, depth: number): void {
     const merged = this.build(node, depth + 1);
@@ -287,7 +289,7 @@ function wholeOf(text: string): Place {
   return { key: undefined, value: { start, end: start + 1 }, exact: false };
 }
 
-/** Follows a path through the tree. Aliases are followed only in so far as their own place is given: that is what the user sees. */
+/** Follows a path through the tree. The position of an alias is its own, not that of its anchor: that is what the user sees. */
 function locate(root: unknown, path: Path, text: string): Place {
   let place: Place = { ...wholeOf(text), exact: path.length === 0 };
   let node: unknown = root;

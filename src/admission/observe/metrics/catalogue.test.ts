@@ -9,7 +9,7 @@ import { createMetrics } from "./metrics.ts";
 
 const WATCHING = { unreadyMs: 0, opened: 0, lookAgeMs: 0, stepAgeMs: 0 };
 
-/** `usher_ready gauge 1 where …`, of every metric on a page. */
+/** `usher_ready gauge 1 if …`, for every metric on a page. */
 function described(text: string): string[] {
   const types = new Map([...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name, type]) => [name, type]));
   return [...text.matchAll(/^# HELP (\S+) (.*)$/gm)].map(
@@ -17,7 +17,7 @@ function described(text: string): string[] {
   );
 }
 
-test("the catalogue has every metric that a replica or the watchdog exports, and no other", async () => {
+test("the catalogue lists exactly the metrics that a replica or the watchdog exports", async () => {
   const { assembly } = testSource();
   const seats = { name: "usher_seats", type: "gauge", help: "Seats.", labels: [] } as const;
   const modules = assembly.modules.map((module) => ({ ...module, metrics: [seats] }));

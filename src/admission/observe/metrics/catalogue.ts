@@ -15,7 +15,7 @@ export interface MetricGroup {
   readonly metrics: readonly ExportedMetric[];
 }
 
-/** Every metric that a replica with these modules exports, and the watchdog, by where it comes from. */
+/** Every metric that a replica with these modules or the watchdog exports, by its origin. */
 export function exportedMetrics(modules: readonly Module[]): MetricGroup[] {
   const core = Object.entries(METRICS).map(([name, { help, labels }]) => ({
     name,

@@ -13,7 +13,7 @@ function figures(durations: DurationHistogram): Map<string, number> {
   );
 }
 
-test("a bucket counts all that took at most as long, its own bound included", () => {
+test("a bucket counts all calls up to and including its bound", () => {
   const durations = new DurationHistogram("took_seconds", "How long it took.", "phase", BOUNDS);
   for (const seconds of [0.1, 0.10001, 7]) durations.observe("mutate", seconds);
   durations.observe("validate", 0);
@@ -34,7 +34,7 @@ took_seconds_count{phase="validate"} 1
 `);
 });
 
-test("what it counts is what was observed", () => {
+test("its counts add up to the observations", () => {
   fc.assert(
     fc.property(fc.array(fc.double({ min: 0, max: 2, noNaN: true })), (all) => {
       const durations = new DurationHistogram("t", "T.", "of", BOUNDS);
@@ -53,7 +53,7 @@ test("what it counts is what was observed", () => {
   );
 });
 
-test("a label's value can't break the line that it stands in", () => {
+test("a label's value can't break its line", () => {
   const durations = new DurationHistogram("t", "T.", "of", []);
   durations.observe('a"b\\c\nd', 1);
   expect(durations.text()).toContain('t_count{of="a\\"b\\\\c\\nd"} 1\n');

@@ -14,7 +14,7 @@ export class LabelBounds {
     );
   }
 
-  /** The declared labels with bounded values, empty where one is missing. */
+  /** The declared labels with bounded values, empty if one is missing. */
   bounded(labels: Labels): Record<string, string> {
     const bounded: Record<string, string> = {};
     for (const label of this.#labels) bounded[label.name] = this.#value(label, labels[label.name] ?? "");

@@ -25,7 +25,7 @@ test("calls are counted by phase and code, and timed", async () => {
   metrics.stop();
 });
 
-test("the controller is measured where this process runs one, and only there", async () => {
+test("exports controller metrics only in a process with a controller", async () => {
   const { assembly } = testSource();
   let count = 3;
   const controllerStats = () => ({
@@ -53,7 +53,7 @@ test("the controller is measured where this process runs one, and only there", a
   bystander.stop();
 });
 
-test("what core counts is counted", async () => {
+test("counts the counters of core", async () => {
   const metrics = await make();
   const labels = { hook: "a", phase: "mutate", verdict: "patch" };
   metrics.count([
@@ -66,7 +66,7 @@ test("what core counts is counted", async () => {
   metrics.stop();
 });
 
-test("every metric says what it is, in base units, and the process tells of itself", async () => {
+test("every metric has a help text and base units, and process metrics are included", async () => {
   const metrics = await make();
   const text = await metrics.text();
   for (const [, name, help] of text.matchAll(/^# HELP (\S+) (.*)$/gm)) {
@@ -83,7 +83,7 @@ test("every metric says what it is, in base units, and the process tells of itse
   metrics.stop();
 });
 
-test("of the names that people choose only so many become series", async () => {
+test("caps the number of series of user-chosen names", async () => {
   const metrics = await make();
   const labels = (i: number) => ({ module: "m", policy: `p${i}`, outcome: "applied" });
   metrics.count(
@@ -98,7 +98,7 @@ test("of the names that people choose only so many become series", async () => {
   metrics.stop();
 });
 
-test("the age of what is known, by resource; one that is gone leaves", async () => {
+test("exports the age of each resource, and drops a resource that is gone", async () => {
   const { assembly } = testSource();
   let ages = [
     { resource: "nodes", ms: 4_500 },
@@ -117,7 +117,7 @@ test("the age of what is known, by resource; one that is gone leaves", async () 
   metrics.stop();
 });
 
-test("lists that were cut are counted by resource and by what was cut", async () => {
+test("counts truncated lists by resource and by what was truncated", async () => {
   const { assembly } = testSource();
   let count = 1;
   const metrics = await createMetrics({
@@ -131,7 +131,7 @@ test("lists that were cut are counted by resource and by what was cut", async ()
   metrics.stop();
 });
 
-test("connections closed by a limit are counted, and each limit is there from the start", async () => {
+test("counts connections closed by a limit, with each limit present from the start", async () => {
   const metrics = await make();
   metrics.connectionClosed("bytes");
   const text = await metrics.text();
@@ -141,7 +141,7 @@ test("connections closed by a limit are counted, and each limit is there from th
   metrics.stop();
 });
 
-test("the first values of a capped label keep their name for good, and later ones become other", () => {
+test("the first values of a capped label keep their name permanently, and later ones become other", () => {
   const capped = new LabelCap({ label: "policy", most: 2 });
   const name = (policy: string) => capped.bounded({ policy, outcome: "applied" });
   expect(["a", "b", "c", "a", "d", "b"].map((policy) => name(policy)["policy"])).toEqual([

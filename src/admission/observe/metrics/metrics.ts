@@ -13,22 +13,22 @@ import { SERVER_METRICS } from "./own-metrics.ts";
 import { PendingCounts } from "./pending-counts.ts";
 
 /**
- * From 50 µs, the cost of a request that no policy wants, to 10 s, the API server's default timeout, in steps of 2 to 2.5: fine enough
- * to see a p99 move, few enough to keep.
+ * From 50 µs, the cost of a request that matches no policy, to 10 s, the API server's default timeout, in steps of 2 to
+ * 2.5: fine enough to see a p99 move, few enough to keep.
  */
 const DURATION_BUCKETS = [
   0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ];
 
-/** How finely the delay of the event loop is measured. Each step is a wake-up, so not finer than what we act on. */
+/** The resolution of the event loop delay. Each step is a wake-up, so it is no finer than needed. */
 const LOOP_RESOLUTION_MS = 20;
 
-/** What a client can have too much of: bytes in flight, connections, requests in flight on one connection. */
+/** The limits on a client: bytes in flight, connections, requests in flight on one connection. */
 const CONNECTION_LIMITS = ["bytes", "connections", "requests"] as const;
 export type ConnectionLimit = (typeof CONNECTION_LIMITS)[number];
 
 export interface Metrics {
-  /** One call to the webhook. No phase where the address led nowhere. */
+  /** One call to the webhook. The phase is absent if the URL has no route. */
   readonly observe: (phase: Phase | undefined, status: number, seconds: number) => void;
   /** A connection was closed because of a limit. */
   readonly connectionClosed: (limit: ConnectionLimit) => void;
@@ -39,22 +39,22 @@ export interface Metrics {
 
 export interface MetricsOptions {
   readonly assembly: () => Assembly;
-  /** @default none: what is known is always current */
+  /** @default none: the view is always current */
   readonly viewAges?: (() => readonly ResourceAge[]) | undefined;
-  /** What lists have had to leave out so far. @default nothing */
+  /** Objects that lists have left out so far. @default none */
   readonly listCuts?: (() => readonly ListCut[]) | undefined;
-  /** When the certificate in use runs out, in seconds since 1970. */
+  /** Expiry of the certificate in use, in seconds since 1970. */
   readonly certificateExpires: () => number;
-  /** Whether API servers trust it. @default they do */
+  /** Whether API servers trust the certificate. @default they do */
   readonly certificateTrusted?: (() => boolean) | undefined;
-  /** Absent where this process runs no controller. */
+  /** Absent if this process runs no controller. */
   readonly controllerStats?: (() => ControllerStats) | undefined;
   readonly version?: string | undefined;
 }
 
-/** The library is loaded here, not at the top: a command that serves nothing needs no metrics. */
+/** The library is loaded here, not at the top: a command that does not serve needs no metrics. */
 export async function createMetrics(options: MetricsOptions): Promise<Metrics> {
-  // The default is what a CommonJS package exports, also once it is bundled; named exports are found only by Node itself.
+  // The default is the export of a CommonJS package, also once bundled; only Node itself finds named exports.
   const { default: prometheus } = await import("prom-client");
   const { Counter, Gauge, Registry } = prometheus;
   const registry = new Registry();
@@ -76,14 +76,14 @@ export async function createMetrics(options: MetricsOptions): Promise<Metrics> {
     DURATION_BUCKETS,
   );
   const closed = new Counter(described("usher_connections_closed_total"));
-  // There from the start, so that the first of them shows as an increase.
+  // Present from the start, so that the first one shows as an increase.
   for (const limit of CONNECTION_LIMITS) closed.inc({ limit }, 0);
   const loop = monitorEventLoopDelay({ resolution: LOOP_RESOLUTION_MS });
   loop.enable();
   new Gauge({
     ...described("usher_event_loop_delay_seconds"),
     collect() {
-      // The histogram counts the wait that was asked for as well.
+      // The histogram also counts the requested wait.
       const late = (nanoseconds: number) => Math.max(0, nanoseconds / 1e9 - LOOP_RESOLUTION_MS / 1e3);
       this.set({ quantile: "0.5" }, late(loop.percentile(50)));
       this.set({ quantile: "0.99" }, late(loop.percentile(99)));
@@ -159,7 +159,8 @@ export async function createMetrics(options: MetricsOptions): Promise<Metrics> {
   });
   new Gauge(described("usher_build_info")).set({ version: options.version ?? "unknown" }, 1);
 
-  // Counted here until the next scrape: a request has several increments, and the library checks and hashes the labels of each.
+  // Buffered until the next scrape: a request has several increments, and the library validates and hashes the labels
+  // of each.
   const calls = new PendingCounts(["phase", "code"]);
   const steps = new Map(
     Object.entries(METRICS).map(([name, { labels }]) => [name, new PendingCounts(labels)]),

@@ -60,7 +60,7 @@ test("a declared counter, under upstream's name, counts with bounded labels", as
   metrics.stop();
 });
 
-test("steps that are none, and those of metrics that no module declares, are ignored", async () => {
+test("ignores invalid increments and undeclared metrics", async () => {
   const metrics = await metricsOf([EVALUATIONS]);
   const wrong = [0, -1, Number.NaN, Number.POSITIVE_INFINITY].map((by) => step("allow", "latest", by));
   metrics.count([...wrong, { metric: "nobody_declares_this_total", labels: {} }]);
@@ -70,7 +70,7 @@ test("steps that are none, and those of metrics that no module declares, are ign
   metrics.stop();
 });
 
-test("a declared gauge is read from the reconciler at each scrape; what is gone leaves, what exceeds the limit adds up", async () => {
+test("reads a declared gauge from the reconciler at each scrape, drops removed values, and sums values beyond the limit", async () => {
   let figures: Figure[] = [];
   const metrics = await metricsOf([PROJECTS], () => figures);
   const projects = (user: string, value: number) => ({ metric: PROJECTS.name, labels: { user }, value });
@@ -89,7 +89,7 @@ test("a declared gauge is read from the reconciler at each scrape; what is gone 
   metrics.stop();
 });
 
-test("initial series of a counter are there at zero, and count on", async () => {
+test("initial series of a counter start at zero, and count", async () => {
   const series = { decision: "allow", policy_version: "latest" };
   const metrics = await metricsOf([{ ...EVALUATIONS, initial: [series] }]);
   const zero = 'pod_security_evaluations_total{decision="allow",policy_version="latest"} 0';
@@ -99,7 +99,7 @@ test("initial series of a counter are there at zero, and count on", async () => 
   metrics.stop();
 });
 
-test("a metric that is not registered in this installation is neither shown nor counted", async () => {
+test("a metric that is not registered in this installation is neither exported nor counted", async () => {
   const metrics = await metricsOf([{ ...EVALUATIONS, registered: () => false }]);
   metrics.count([step("allow", "latest")]);
   expect(await metrics.text()).not.toContain(EVALUATIONS.name);

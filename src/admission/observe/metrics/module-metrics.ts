@@ -4,7 +4,7 @@ import { LabelBounds } from "./label-bounds.ts";
 
 type Prometheus = Pick<typeof import("prom-client"), "Counter" | "Gauge">;
 
-/** Registers metrics that modules declare. The returned function counts; steps of undeclared metrics are ignored. */
+/** Registers metrics that modules declare. The returned function counts; increments of undeclared metrics are ignored. */
 export function registerModuleMetrics(
   { Counter, Gauge }: Prometheus,
   registry: Registry,
@@ -25,7 +25,7 @@ export function registerModuleMetrics(
       ...definition,
       collect() {
         this.reset();
-        // New at each scrape: values that are gone must not use up the limit.
+        // New at each scrape: removed values must not use up the limit.
         const bounds = new LabelBounds(labels);
         for (const figure of figures())
           if (figure.metric === name && Number.isFinite(figure.value))

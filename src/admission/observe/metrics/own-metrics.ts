@@ -38,16 +38,16 @@ export const SERVER_METRICS = {
   ),
   usher_policies: gauge("Policies that usher knows, by module.", "module"),
   usher_policy_problems: gauge(
-    "Things wrong with policies, by module and severity (error, warning). What has an error has no effect: see the policy's status, or run usher review on it.",
+    "Problems of policies, by module and severity (error, warning). A policy with an error has no effect: see the policy's status, or run usher review on it.",
     "module",
     "severity",
   ),
   usher_view_age_seconds: gauge(
-    "Seconds since the API server last sent anything about a resource that usher watches; usually below 25. Decisions rest on what is known.",
+    "Seconds since the API server last sent anything about a resource that usher watches; usually below 25. Decisions are based on the last known state.",
     "resource",
   ),
   usher_lists_cut_total: counter(
-    "Lists that did not fit into memory, by resource and by what was cut: object, where one object was left out because it is too large to be read; list, where a list ended early, as if by its limit.",
+    "Lists that did not fit into memory, by resource and by what was cut: object, if one object was left out because it is too large to be read; list, if a list ended early, as if by its limit.",
     "resource",
     "what",
   ),
@@ -55,7 +55,7 @@ export const SERVER_METRICS = {
     "Expiry of the serving certificate of the webhook, in seconds since 1970.",
   ),
   usher_certificate_trusted: gauge(
-    "Whether API servers trust the serving certificate: 0 where a CA bundle of usher's webhook configurations does not, and calls fail; else 1.",
+    "Whether API servers trust the serving certificate: 0 if a CA bundle of usher's webhook configurations does not, and calls fail; else 1.",
   ),
   usher_build_info: gauge("Always 1, with the version of usher as a label.", "version"),
   process_resident_memory_bytes: gauge("Resident memory size in bytes."),
@@ -63,15 +63,15 @@ export const SERVER_METRICS = {
   process_cpu_seconds_total: counter("Total user and system CPU time in seconds."),
 } as const satisfies Readonly<Record<string, MetricDescription>>;
 
-/** Where the process takes part in leader election. */
+/** For processes that take part in leader election. */
 export const CONTROLLER_METRICS = {
-  usher_leader: gauge("1 where this replica leads, else 0. One of them should."),
+  usher_leader: gauge("1 if this replica leads, else 0. Exactly one replica should lead."),
   usher_plan_items: gauge(
-    "Items in the workqueue of the controller: due, running, or delayed (later). Only the leader has any.",
+    "Items in the workqueue of the controller: due, running, or delayed (later). Only the leader reports any.",
     "state",
   ),
   usher_plan_items_failing: gauge(
-    "Items of the workqueue whose last write failed, by module; they are retried. Only the leader has any.",
+    "Items of the workqueue whose last write failed, by module; they are retried. Only the leader reports any.",
     "module",
   ),
   usher_plan_writes_total: counter(
@@ -81,20 +81,22 @@ export const CONTROLLER_METRICS = {
     "result",
   ),
   usher_object_drift: gauge(
-    "Fields of an object that differ from what usher needs and does not write itself: webhooks with manageWebhooks: false, and 1 where the ConfigMap of its configuration is missing. Only the leader has any.",
+    "Fields of an object that differ from what usher needs and does not write itself: webhooks with manageWebhooks: false, and 1 if the ConfigMap of its configuration is missing. Only the leader reports any.",
     "object",
   ),
-  usher_events_dropped_total: counter("Events that could not be written, after retries or for lack of room."),
+  usher_events_dropped_total: counter(
+    "Events that could not be written, after retries or because of a limit.",
+  ),
 } as const satisfies Readonly<Record<string, MetricDescription>>;
 
 /** Metrics of the thread of the ops server, which responds while the main thread is stuck. */
 export const OPS_METRICS = {
-  usher_ready: gauge("1 where this replica is ready, as /readyz says, else 0."),
+  usher_ready: gauge("1 if this replica is ready, as /readyz reports, else 0."),
   usher_main_loop_heartbeat_age_seconds: gauge(
     "Seconds since the last heartbeat of the main thread, which has two a second.",
   ),
   usher_metrics_age_seconds: gauge(
-    "Age of all other metrics on this page: 0, or more where the main thread was too busy to collect them.",
+    "Age of all other metrics on this page: 0, or more if the main thread was too busy to collect them.",
   ),
 } as const satisfies Readonly<Record<string, MetricDescription>>;
 

@@ -8,7 +8,7 @@ function given(steps: PendingCounts): Map<string, number> {
   return found;
 }
 
-test("each combination is given once, with how often it came", () => {
+test("yields each combination once, with its count", () => {
   const text = fc.constantFrom("x", "y", "", "__proto__");
   fc.assert(
     fc.property(fc.array(fc.tuple(text, text)), (all) => {
@@ -23,7 +23,7 @@ test("each combination is given once, with how often it came", () => {
   );
 });
 
-test("what was given is not given again", () => {
+test("does not yield a count again", () => {
   const steps = new PendingCounts(["a", "b"]);
   steps.add({ a: "1", b: "2" });
   expect(given(steps)).toEqual(new Map([["1 2", 1]]));
@@ -32,7 +32,7 @@ test("what was given is not given again", () => {
   expect(given(steps)).toEqual(new Map([["1 2", 1]]));
 });
 
-test("a counter without labels counts too", () => {
+test("counts a counter without labels", () => {
   const steps = new PendingCounts([]);
   steps.add({});
   steps.add({});

@@ -7,7 +7,7 @@ interface Level {
 const newLevel = (): Level => ({ inner: new Map(), count: 0 });
 
 /**
- * Increments of counters until the next scrape. Label values are the same few strings again and again, so nested maps find them by
+ * Increments of counters until the next scrape. Label values are the same few strings, so nested maps find them by
  * identity; a joined key would have to be built and hashed at each increment.
  */
 export class PendingCounts {

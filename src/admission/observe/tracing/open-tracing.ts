@@ -12,7 +12,7 @@ import type { ReviewTracer } from "./tracing.ts";
 /** Names of resources and uids have at most 253 characters; anything longer is a client's own. */
 const ATTRIBUTE_LENGTH = 256;
 
-/** A collector is near. Spans that it does not take in time are lost, never a review. */
+/** A collector is near. Spans that it does not accept in time are dropped; a review never waits. */
 const EXPORT_TIMEOUT_MS = 5_000;
 
 /** A shutdown does not wait longer for spans. */
@@ -20,14 +20,14 @@ const LAST_EXPORT_MS = 2_000;
 
 export interface OpenTracingOptions extends Tracing {
   readonly version?: string | undefined;
-  /** Of this replica: its pod. */
+  /** The pod of this replica. */
   readonly instance?: string | undefined;
   readonly log: Log;
   /** @default Math.random */
   readonly random?: () => number;
 }
 
-/** Nothing outside of this file and its neighbours loads OpenTelemetry, and this file is imported only where tracing is on. */
+/** Only this folder loads OpenTelemetry, and this file is imported only if tracing is on. */
 export function openTracing(options: OpenTracingOptions): ReviewTracer {
   const { endpoint, sampling = 1, version, instance, log, random = Math.random } = options;
   const url = `${endpoint.replace(/\/+$/, "")}/v1/traces`;
@@ -39,14 +39,14 @@ export function openTracing(options: OpenTracingOptions): ReviewTracer {
       ...(instance === undefined ? {} : { "service.instance.id": instance }),
     }),
     spanLimits: { attributeValueLengthLimit: ATTRIBUTE_LENGTH },
-    // Its queue is bounded: beyond, spans are dropped.
+    // Its queue is bounded: further spans are dropped.
     spanProcessors: [new BatchSpanProcessor({ exporter })],
   });
   const tracer = provider.getTracer("usher", version);
   return {
     begin: (headers, started) => {
       const caller = callerSpan(headers["traceparent"]);
-      // A caller that records its span wants this one too, and one that does not wants none.
+      // Follows the caller's sampling decision.
       if (!(caller?.sampled ?? random() < sampling)) return undefined;
       const parent =
         caller === undefined
@@ -68,7 +68,7 @@ export function openTracing(options: OpenTracingOptions): ReviewTracer {
   };
 }
 
-/** Says once that a collector does not take spans, and once that it does again. */
+/** Logs once that a collector rejects spans, and once that it accepts them again. */
 function reporting(inner: SpanExporter, url: string, log: Log): SpanExporter {
   let failing = false;
   return {

@@ -18,7 +18,7 @@ interface Run {
   ended: number;
 }
 
-/** Times are noted while the review runs; spans are made after the response, from the notes. */
+/** Times are recorded while the review runs; spans are created from them after the response. */
 export function recordReview(
   tracer: Tracer,
   parent: Context,
@@ -36,7 +36,7 @@ export function recordReview(
       if (last !== undefined) last.ended = performance.now();
     },
     end: (response) => {
-      // The response is sent: nothing may go wrong for its sake.
+      // The response is sent: a fault here must not affect it.
       try {
         makeSpans(tracer, parent, started, runs, response);
       } catch (error) {
@@ -54,7 +54,7 @@ function makeSpans(
   { status, phase, evaluation }: Parameters<ReviewTrace["end"]>[0],
 ): void {
   const ended = performance.now();
-  // To the wall clock of now: the two drift apart while a process runs for weeks.
+  // Converted with the current wall clock: the two clocks drift apart while a process runs for weeks.
   const offset = Date.now() - ended;
   const { resource, attributes } = ofRequest(evaluation);
   const span = tracer.startSpan(
@@ -92,7 +92,7 @@ function makeSpans(
   span.end(ended + offset);
 }
 
-/** The attributes of a request, without users and names of objects. */
+/** The attributes of a request, without users and object names. */
 function ofRequest(evaluation: Evaluation | undefined): { resource?: string; attributes: Attributes } {
   if (evaluation === undefined) return { attributes: {} };
   const { uid, operation, resource: of, subResource, dryRun } = evaluation.request;
@@ -109,7 +109,7 @@ function ofRequest(evaluation: Evaluation | undefined): { resource?: string; att
   };
 }
 
-/** As metrics say it: of one hook, or of all together. */
+/** As in metrics: one hook, or all together. */
 function verdictOf({ denials, patched }: Evaluation, hook?: Hook): "allow" | "patch" | "deny" {
   if (denials.some((denial) => hook === undefined || denial.hook === hook.name)) return "deny";
   const changed = hook === undefined ? patched.size > 0 : patched.has(hook.name);

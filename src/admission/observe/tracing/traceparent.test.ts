@@ -9,7 +9,7 @@ test.each([
   [`00-${TRACE}-${SPAN}-00`, false],
   [`00-${TRACE}-${SPAN}-03`, true],
   [`cc-${TRACE}-${SPAN}-01-what-the-future-adds`, true],
-])("%s", (header, sampled) => {
+])("parses %s", (header, sampled) => {
   expect(callerSpan(header)).toEqual({ traceId: TRACE, spanId: SPAN, sampled });
 });
 
@@ -24,6 +24,6 @@ test.each([
   `00-${TRACE}-${SPAN}-1`,
   `00-${TRACE}-${SPAN}-011`,
   ` 00-${TRACE}-${SPAN}-01`,
-])("none: %j", (header) => {
+])("ignores %j", (header) => {
   expect(callerSpan(header)).toBeUndefined();
 });

@@ -34,13 +34,13 @@ async function ask(path: string, traceparent?: string) {
   return post(`${server.webhookAddress.url}${path}`, server.ca, review(), { headers });
 }
 
-/** Closing sends what is left. */
+/** Closing exports the remaining spans. */
 async function spans() {
   await server.close();
   return collector.spans;
 }
 
-test("one span a review, under the caller's, and a child for each run of a module", async () => {
+test("exports one span per review, under the caller's, and a child for each run of a module", async () => {
   await serve();
   const before = BigInt(Date.now()) * 1_000_000n;
   responseOf(await ask("/validate/welcome/pool/refuse", `00-${TRACE}-${CALLER}-01`));
@@ -83,7 +83,7 @@ test("one span a review, under the caller's, and a child for each run of a modul
   expect(root?.end).toBeLessThanOrEqual(BigInt(Date.now() + 2) * 1_000_000n);
 });
 
-test("no user and no name leaves usher", async () => {
+test("exports no users and no object names", async () => {
   await serve();
   await ask("/mutate/label");
   const text = JSON.stringify(await spans(), (_, value) =>
@@ -93,7 +93,7 @@ test("no user and no name leaves usher", async () => {
   for (const private_ of ["ann", "shop", "web", "authenticated"]) expect(text).not.toContain(private_);
 });
 
-test("a module that breaks is an error of its span; a refused request has a span too", async () => {
+test("a module that throws marks its span as an error, and a refused request has a span too", async () => {
   await serve();
   await ask("/validate/throws-open");
   await ask("/validate/none-such");
@@ -111,14 +111,14 @@ test.each([
   ["the caller records", `00-${TRACE}-${CALLER}-01`, 0, 2],
   ["no caller, none sampled", undefined, 0, 0],
   ["no caller, all sampled", undefined, 1, 2],
-  ["a caller that can't be read counts as none", `00-${"0".repeat(32)}-${CALLER}-01`, 0, 0],
-])("sampled: %s", async (_, traceparent, sampling, count) => {
+  ["a caller that can't be parsed counts as none", `00-${"0".repeat(32)}-${CALLER}-01`, 0, 0],
+])("follows the sampling decision: %s", async (_, traceparent, sampling, count) => {
   await serve(sampling);
   await ask("/mutate/label", traceparent);
   expect(await spans()).toHaveLength(count);
 });
 
-test("a collector that fails is logged once, and reviews are answered", async () => {
+test("a failing collector is logged once, and reviews are answered", async () => {
   const logged: string[] = [];
   const log: Log = { ...SILENT, warn: (facts, text) => logged.push(`${text} ${JSON.stringify(facts)}`) };
   collector.status = 400;
