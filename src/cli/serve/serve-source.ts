@@ -26,7 +26,7 @@ export interface Served {
   readonly effects: ((effects: Effects) => void) | undefined;
   /** Whether API servers accept a chain of certificates. @default they do */
   readonly trusts?: ((chain: string) => boolean | undefined) | undefined;
-  /** Whether a call with this path segment may make usher write. @default every call may */
+  /** Whether usher may write for a call with this path segment. @default for every call */
   readonly acceptsToken?: AcceptsToken | undefined;
   /** Called where a client got no answer. */
   readonly callFailed?: (() => void) | undefined;

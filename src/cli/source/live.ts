@@ -44,7 +44,7 @@ export interface LiveSource {
   readonly callFailed: (() => void) | undefined;
   /** Whether a call with this path segment may make usher write; absent where every call may. */
   readonly acceptsToken: AcceptsToken | undefined;
-  /** Absent where this process runs no controller. */
+  /** Absent if this process runs no controller. */
   readonly controllerStats: (() => ControllerStats) | undefined;
   /** Called once the server is listening. */
   readonly start: (count: (counts: readonly Count[]) => void) => void;

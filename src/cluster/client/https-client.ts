@@ -269,7 +269,7 @@ class PendingRequest {
       clearTimeout(silenceTimer);
       signal?.removeEventListener("abort", cancel);
     };
-    // Only a reused connection can have been closed while idle, and only if this side did not end it for good.
+    // Only a reused connection can have been closed while idle, and only if this side did not end it.
     this.#isStale = () => sent.reusedSocket && !ended;
     this.response = new Promise((resolve, reject) => {
       sent.once("response", (response: IncomingMessage) => {

@@ -10,7 +10,7 @@ export function retryDelayMs(answer: ApiResponse): number | undefined {
   return answer.status === 429 ? (retryAfterMs(answer) ?? DEFAULT_RETRY_MS) : undefined;
 }
 
-/** One request, repeated after each 429 until the deadline. Returns the last response in any case. */
+/** One request, repeated after each 429 until the deadline. Returns the last response. */
 export async function requestWithRetry(
   client: Client,
   method: string,
@@ -43,10 +43,10 @@ export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
-/** Short enough that a person does not notice the wait. */
+/** Short enough that a user does not notice the wait. */
 const POLL_MS = 500;
 
-/** Calls `isDone` until it returns true, the time is over or the signal aborts; returns whether it did. It is called at least once. */
+/** Calls `isDone` until it returns true, the time is over or the signal aborts; returns whether it did. Calls it at least once. */
 export async function poll(
   timeoutMs: number,
   isDone: () => Promise<boolean>,

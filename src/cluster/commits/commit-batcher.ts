@@ -242,7 +242,7 @@ export class CommitBatcher {
   }
 }
 
-/** Marks versions of objects that are not written yet, so that they never equal one of the API server's. */
+/** Marks versions of unwritten objects, so that they never equal one of the API server's. */
 const UNWRITTEN = "usher-unwritten-";
 let lastUnwritten = 0;
 
@@ -277,8 +277,8 @@ function resolveAll(commits: readonly PendingCommit[], result: CommitResult): vo
 }
 
 /**
- * Between a fact and its commit there is only synchronous evaluation. A request that takes longer is fetching or writing something else:
- * the next one continues, and the version of the late commit conflicts.
+ * Only synchronous evaluation happens between a fact and its commit. A request that takes longer is fetching or writing
+ * something else: the next one continues, and the late commit conflicts by its version.
  */
 const TURN_LIMIT_MS = 250;
 

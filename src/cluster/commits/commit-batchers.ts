@@ -112,7 +112,7 @@ export function batcherKey({ resource, namespace = "", name }: ObjectTarget): st
 
 type MakeCommit = (commit: Commit, deadline: Deadline) => Promise<CommitResult>;
 
-/** Writes that must succeed before an allowed response: each replaces the version that its fact rests on, or conflicts. */
+/** Writes that must succeed before an allowed response: each replaces the version of its fact, or conflicts. */
 export function createCommits(batchers: CommitBatchers): MakeCommit {
   return async (commit, deadline) => {
     if (deadline.remaining() <= 0) return DEADLINE_EXCEEDED;
@@ -124,7 +124,7 @@ export function createCommits(batchers: CommitBatchers): MakeCommit {
   };
 }
 
-/** Where a process only serves: a request that needs a commit is denied, because uncounted it must not pass. */
+/** For a process that only serves: a request that needs a commit is denied, because it must not pass uncounted. */
 export const refuseCommit: MakeCommit = async (commit) => ({
   failed: `${describeTarget(commit)}: usher does not operate this cluster and writes nothing to it`,
 });

@@ -250,7 +250,7 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** What a dry run prints for one key. */
+/** The output of a dry run for one key. */
 export function describeResult(
   module: string,
   key: ReconcileKey,
@@ -296,7 +296,7 @@ function* existingObjects(modules: readonly Module[], view: View): Iterable<Chan
       yield { resource, namespace: namespaceOf(object), name: nameOf(object), object };
 }
 
-/** A policy as it stands in the view. */
+/** A policy as in the view. */
 function existingPolicy(
   modules: readonly Module[],
   module: string,
@@ -312,17 +312,17 @@ function existingPolicy(
   return object === undefined ? undefined : { resource, namespace, name, object };
 }
 
-/** For all needs of one round. No request waits for it, so it may be generous. */
+/** For all needs of one round. No request waits for it, so the time is generous. */
 const FETCH_MS = 30_000;
 
-/** Reconciles one key, fetches what it needs, and reconciles it again: as often as an evaluation may, then it throws. */
+/** Reconciles one key, fetches its needs, and reconciles it again: as often as an evaluation may, then it throws. */
 async function reconcileWithFacts(
   fetch: FetchNeeds,
   reconcile: (facts: Facts) => ReconcileResult | NeedMore,
 ): Promise<ReconcileResult> {
   const facts = new Facts();
   for (let round = 1; round <= MAX_ROUNDS; round++) {
-    // In the last round what is missing has failed, as in an evaluation.
+    // In the last round unmet needs count as failed, as in an evaluation.
     if (round === MAX_ROUNDS) facts.close("too many rounds of questions");
     const result = reconcile(facts);
     if (!("need" in result)) return result;

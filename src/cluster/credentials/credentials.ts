@@ -51,7 +51,7 @@ export async function readToken(file: string): Promise<string> {
 }
 
 /**
- * A URL for messages: without user, password and query. Works on the text, since what a message quotes is often not a valid URL;
+ * A URL for messages: without user, password and query. Works on the text, because messages often quote an invalid URL;
  * removes everything before the last `@`.
  */
 export function redactedUrl(url: string): string {

@@ -66,7 +66,8 @@ export class SocksAgent extends SocksProxyAgent {
         ...(keepAliveInitialDelay === undefined ? {} : { keepAliveInitialDelay }),
       },
     });
-    // The library would also end connections in use after the agent's idle timeout, a watch between two events for instance.
+    // The library would also end connections in use after the agent's idle timeout, for example a watch between two
+    // events.
     this.timeout = null;
     // URLs put IPv6 addresses in brackets; sockets take them without.
     this.proxy.host = this.proxy.host?.replace(/^\[|\]$/g, "") ?? "";
@@ -88,7 +89,7 @@ export class SocksAgent extends SocksProxyAgent {
     try {
       return await super.connect(request, options);
     } catch (error) {
-      // TLS may fail to start, with an invalid client certificate for instance.
+      // TLS may fail to start, for example with an invalid client certificate.
       connected?.destroy();
       const { host, port } = this.proxy;
       const why = error instanceof Error ? error.message : String(error);

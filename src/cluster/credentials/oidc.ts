@@ -74,13 +74,13 @@ const WHERE = "the kubeconfig's auth-provider oidc";
 
 export interface RenewedTokens {
   readonly idToken: string;
-  /** Where the provider rotated it. */
+  /** Set if the provider rotated it. */
   readonly refreshToken: string | undefined;
 }
 
 /**
- * Gets a new ID token from the issuer. Loaded only when a token must be renewed, and with it openid-client, which checks the token's
- * issuer, audience, algorithm and expiry.
+ * Gets a new ID token from the issuer. Loaded only when a token must be renewed, together with openid-client, which
+ * checks the token's issuer, audience, algorithm and expiry.
  */
 export async function refreshIdToken(
   settings: JsonObject,
@@ -123,7 +123,7 @@ async function caOf(settings: JsonObject): Promise<Buffer | undefined> {
   return file ? readFile(file) : undefined;
 }
 
-/** A `fetch` that trusts a private CA, which Node's own can't be given, follows no redirects, and limits the response's size. */
+/** A `fetch` that trusts a private CA, which Node's own does not support, follows no redirects, and limits the response's size. */
 function fetchTrusting(ca: Buffer | undefined): CustomFetch {
   return async (url, { method, headers, body, signal }) => {
     try {
@@ -149,13 +149,13 @@ function fetchTrusting(ca: Buffer | undefined): CustomFetch {
       if (status !== 200) throw new Error(`status ${status}: ${text.slice(0, 200)}`);
       return new Response(text, { headers: { "content-type": "application/json" } });
     } catch (error) {
-      // As the standard's own: what fetch throws for a failed request.
+      // As in the standard: fetch throws a TypeError for a failed request.
       throw new TypeError(`${redactedUrl(url)}: ${reasonOf(error)}`);
     }
   };
 }
 
-/** The library's errors name the check; their cause says which value failed it. */
+/** The library's errors name the check; their cause has the value. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message;

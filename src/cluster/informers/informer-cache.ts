@@ -225,10 +225,10 @@ export function watchedResources(declarations: Declarations): WatchedResource[] 
   const reads = Map.groupBy(readsOf(declarations), resourceName);
   for (const [resource, all] of reads) watched.set(resource, merged(resource, all));
   for (const kind of declarations.modules.flatMap(({ kinds }) => kinds)) {
-    // Kinds of files are not in the API server. Of others all fields are kept, whichever else modules read.
+    // Kinds of files are not in the API server. All fields of other kinds are kept, regardless of modules' reads.
     if (kind.standing === "file") continue;
     const resource = kindResource(kind);
-    // Where the CRD is registered only at times, the kind may not be served.
+    // If the CRD is registered only at times, the kind may not be served.
     const required = kind.registered === undefined;
     watched.set(resource, { resource, required, leaderOnly: false, prune: withoutManagedFields });
   }
@@ -245,7 +245,7 @@ function merged(resource: string, reads: readonly Read[]): WatchedResource {
     resource,
     required: reads.some(({ optional }) => optional !== true),
     leaderOnly: reads.every(({ leaderOnly }) => leaderOnly === true),
-    // Where selectors differ, everything is read, so that each module sees its part.
+    // If selectors differ, everything is read, so that each module sees its part.
     ...(selectors.size === 1 && selector !== "" ? { labelSelector: selector } : {}),
     ...(names.size === 1 && name !== undefined ? { only: { name } } : {}),
     ...(reads.every(({ presence }) => presence === true) ? { presence: true } : {}),

@@ -163,7 +163,7 @@ export class KnownObjects {
     return { resource: this.#resource, namespace, name, object };
   }
 
-  /** The list has the object, and does not say what it is like. */
+  /** The list contains the object, but not its content. */
   keep({ namespace, name }: Omit<ReceivedObject, "object">): void {
     const key = objectKey(namespace, name);
     if (this.#seen.has(key)) this.#seen.set(key, this.#list);

@@ -101,8 +101,8 @@ interface Group {
 }
 
 /**
- * Coalesces equal live reads. A request never joins a read in flight, which may return a state from before the request. Requests that
- * arrive meanwhile share the next read, so there are two at most.
+ * Coalesces equal live reads. A request never joins a read in flight, which may return a state from before the request.
+ * Requests that arrive in the meantime share the next read, so at most two are in flight.
  */
 export class SharedReads {
   readonly #inFlight = new Set<string>();
