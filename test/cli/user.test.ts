@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { userInfoFor } from "../../src/core/review/user.ts";
+import { userInfoFor } from "../../src/core/review/review.ts";
 
 test.each([
   ["jane", [], ["system:authenticated"]],

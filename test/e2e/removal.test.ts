@@ -3,7 +3,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
-import { anchor } from "../../src/core/registration/anchor.ts";
+import { anchor } from "../../src/core/registration/managed-objects.ts";
 import { OWN_LABELS } from "../../src/core/registration/names.ts";
 import { program } from "../cli/usher.ts";
 import { eventually } from "../cluster/access/wait.ts";

@@ -4,7 +4,7 @@ import { loadModules } from "../../../src/core/module/declaration.ts";
 import { DEFAULT_INSTALLATION } from "../../../src/core/module/installation.ts";
 import { MANAGES_CRDS, moduleEnabled } from "../../../src/core/module/setting-condition.ts";
 import { kindResource } from "../../../src/core/policy/kind.ts";
-import { customResources } from "../../../src/core/registration/custom-resources.ts";
+import { customResources } from "../../../src/core/registration/crd.ts";
 import { KEEP, WEBHOOKS } from "../../../src/core/registration/module-rights.ts";
 import { OWN_LABELS, OWN_NAMES } from "../../../src/core/registration/names.ts";
 import { CONFIGURATION, CONFIGURATION_FILE } from "../../../src/core/registration/pods/restricted-pod.ts";

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { CONFIGURATION } from "../../../src/cli/configuration/configuration.ts";
 import { at, type Json, type JsonObject } from "../../../src/core/json.ts";
 import { loadModules } from "../../../src/core/module/declaration.ts";
-import { customResources } from "../../../src/core/registration/custom-resources.ts";
+import { customResources } from "../../../src/core/registration/crd.ts";
 import { declarations } from "../../../src/modules/index.ts";
 import type { Value } from "./values.ts";
 

@@ -1,7 +1,7 @@
 import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../../../src/core/json.ts";
 import type { Operator } from "../../../src/core/module/operator.ts";
 import type { CustomResource } from "../../../src/core/policy/kind.ts";
-import { customResources } from "../../../src/core/registration/custom-resources.ts";
+import { customResources } from "../../../src/core/registration/crd.ts";
 import { operatorNamespace, operatorObjects } from "../../../src/core/registration/operator.ts";
 import { allModules } from "../../../src/modules/all.ts";
 import { KUBERNETES } from "../kubernetes.ts";

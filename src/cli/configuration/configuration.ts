@@ -4,9 +4,9 @@ import { isObject, type JsonObject } from "../../core/json.ts";
 import { checkSubdomain } from "../../core/kubernetes/names.ts";
 import { parseVersion } from "../../core/kubernetes/versions.ts";
 import { workloadTable } from "../../core/kubernetes/workloads.ts";
-import { CERTIFICATE_MODES } from "../../core/module/certificate-mode.ts";
 import { type Gates, parseGates } from "../../core/module/gates.ts";
 import {
+  CERTIFICATE_MODES,
   DEFAULT_INSTALLATION,
   DEFAULT_WATCHDOG,
   type Installation,

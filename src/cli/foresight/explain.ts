@@ -12,9 +12,8 @@ import { fieldPath, steps } from "../../core/path.ts";
 import { didYouMean } from "../../core/policy/suggest.ts";
 import { type Origin, PROVENANCE, provenanceOf } from "../../core/provenance/annotation.ts";
 import { beforeUsher } from "../../core/provenance/before.ts";
-import { judgeWithPods } from "../../core/review/pods.ts";
 import type { ReviewResult } from "../../core/review/result.ts";
-import { userInfoFor } from "../../core/review/user.ts";
+import { reviewWithPods, userInfoFor } from "../../core/review/review.ts";
 import type { Feasibility } from "../../core/scheduling/scheduling.ts";
 import { CallError, EXIT } from "../exit.ts";
 import { explain as explainCode } from "../help.ts";
@@ -143,7 +142,7 @@ async function explanationOf(
 ): Promise<Explanation> {
   const { world } = opened;
   const request = requestOf(object, opened, (options.filename ?? []).length > 0);
-  const { result, pod, evaluation } = await judgeWithPods(request, world, { trace: true, now: Date.now() });
+  const { result, pod, evaluation } = await reviewWithPods(request, world, { trace: true, now: Date.now() });
   const { object: before, origins } = beforeUsher(object);
   const isNode = stringAt(object, "kind") === "Node";
   const when = whenSet(isNode ? await withManagers(object, world) : object);

@@ -1,5 +1,4 @@
-import { SIGNS } from "../../core/review/change.ts";
-import { type ReviewResult, summaryOf, type Violation } from "../../core/review/result.ts";
+import { type ReviewResult, type ReviewViolation, SIGNS, summaryOf } from "../../core/review/result.ts";
 import { tableRows } from "../output/table.ts";
 import { printable, type Terminal } from "../output/terminal.ts";
 
@@ -104,6 +103,6 @@ export function objectName({ object }: Pick<ReviewResult, "object">): string {
   return printable(`${kind} ${namespace === "" ? "" : `${namespace}/`}${name}`);
 }
 
-function withCode({ message, code }: Violation): string {
+function withCode({ message, code }: ReviewViolation): string {
   return `${printable(message)}${code === "" ? "" : ` (${code})`}`;
 }

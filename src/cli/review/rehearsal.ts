@@ -3,7 +3,7 @@ import type { CommitResult } from "../../core/evaluate/evaluate.ts";
 import type { Fact, Need } from "../../core/evaluate/need.ts";
 import type { AdmissionRequest } from "../../core/evaluate/request.ts";
 import { at, isObject, type JsonObject } from "../../core/json.ts";
-import type { Stage } from "../../core/review/judge.ts";
+import type { Stage } from "../../core/review/review.ts";
 import type { Source } from "../../core/view/source.ts";
 import { objectKey } from "../../core/view/view.ts";
 import { entryOf } from "../../files/source/entry.ts";

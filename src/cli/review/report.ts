@@ -1,5 +1,5 @@
-import type { Judgement } from "../../core/review/judge.ts";
 import { summaryOf } from "../../core/review/result.ts";
+import type { Review } from "../../core/review/review.ts";
 import type { Io } from "../io.ts";
 import { printable, type Terminal } from "../output/terminal.ts";
 import { yamlText } from "../output/yaml.ts";
@@ -12,7 +12,7 @@ import type { Asked } from "./request.ts";
 /** One object of a review, judged. */
 export interface Judged {
   readonly asked: Asked;
-  readonly judgement: Judgement;
+  readonly judgement: Review;
   readonly manifest: Manifest;
 }
 

@@ -1,8 +1,7 @@
 import { checkDnsLabel } from "../../core/kubernetes/names.ts";
 import type { Problem } from "../../core/policy/problem.ts";
-import { judgeWithPods } from "../../core/review/pods.ts";
 import { isRefused } from "../../core/review/result.ts";
-import { userInfoFor } from "../../core/review/user.ts";
+import { reviewWithPods, userInfoFor } from "../../core/review/review.ts";
 import { Resources } from "../../files/source/resources.ts";
 import { CallError, EXIT } from "../exit.ts";
 import type { Io } from "../io.ts";
@@ -84,7 +83,7 @@ export async function review(named: readonly string[], options: ReviewOptions, i
         judged.push({
           asked,
           manifest,
-          judgement: await judgeWithPods(asked.request, rehearsal, { trace, now: Date.now() }),
+          judgement: await reviewWithPods(asked.request, rehearsal, { trace, now: Date.now() }),
         });
     }
     for (const found of describeProblems(problems)) screen.complain(found);

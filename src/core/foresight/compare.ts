@@ -1,8 +1,7 @@
 import type { AdmissionRequest } from "../evaluate/request.ts";
 import { copyOf, type JsonObject } from "../json.ts";
-import type { Judgement, Stage } from "../review/judge.ts";
-import { judgeWithPods } from "../review/pods.ts";
-import type { Change, ReviewResult, Violation } from "../review/result.ts";
+import type { ReviewChange, ReviewResult, ReviewViolation } from "../review/result.ts";
+import { type Review, reviewWithPods, type Stage } from "../review/review.ts";
 
 /**
  * What a second view makes of a request that a first one has decided.
@@ -15,24 +14,15 @@ import type { Change, ReviewResult, Violation } from "../review/result.ts";
  * - `still refused`: refused by both, for other reasons;
  * - `new` and `gone`: only one of the two has the object.
  */
-export const EFFECTS = [
-  "refused",
-  "admitted",
-  "still refused",
-  "changed",
-  "warned",
-  "new",
-  "gone",
-  "same",
-] as const;
-export type Effect = (typeof EFFECTS)[number];
+const EFFECTS = ["refused", "admitted", "still refused", "changed", "warned", "new", "gone", "same"] as const;
+type Effect = (typeof EFFECTS)[number];
 
 /** What one view decided: the object with its changes, or why it is refused. */
 export interface Side {
   readonly refused: boolean;
   /** Of the object, and of a workload those of its pods. */
-  readonly violations: readonly Violation[];
-  readonly changes: readonly Change[];
+  readonly violations: readonly ReviewViolation[];
+  readonly changes: readonly ReviewChange[];
   readonly warnings: readonly string[];
   /** What the decision needed and could not be read: it may be another one. */
   readonly unknown: readonly string[];
@@ -58,8 +48,8 @@ export interface Difference {
 
 /** Both decisions about one request. A side is absent where that view does not have the object. */
 export interface Decided {
-  readonly before?: Judgement;
-  readonly after?: Judgement;
+  readonly before?: Review;
+  readonly after?: Review;
 }
 
 /** Judges requests in two worlds, where either may be absent. A draft edits in place, so each side has a copy. */
@@ -70,7 +60,7 @@ export async function judgeBoth(
 ): Promise<Decided> {
   const { now, trace = false } = options;
   const on = (request: AdmissionRequest, stage: Stage) =>
-    judgeWithPods(copyOfRequest(request), stage, { trace, now });
+    reviewWithPods(copyOfRequest(request), stage, { trace, now });
   return {
     ...(requests.before === undefined ? {} : { before: await on(requests.before, stages.before) }),
     ...(requests.after === undefined ? {} : { after: await on(requests.after, stages.after) }),
@@ -136,11 +126,11 @@ export function newWarnings(before: Side | undefined, after: Side | undefined): 
 const WORDS = { add: "", change: "", remove: "without " } as const;
 
 /** The same value by another policy is not a change of the object. */
-function linesBetween(before: readonly Change[], after: readonly Change[]): ChangedLine[] {
-  const text = ({ change, message }: Change) => `${WORDS[change]}${message}`;
+function linesBetween(before: readonly ReviewChange[], after: readonly ReviewChange[]): ChangedLine[] {
+  const text = ({ change, message }: ReviewChange) => `${WORDS[change]}${message}`;
   const had = new Set(before.map(text));
   const has = new Set(after.map(text));
-  const lineOf = (sign: "+" | "-", one: Change): ChangedLine => ({
+  const lineOf = (sign: "+" | "-", one: ReviewChange): ChangedLine => ({
     sign,
     message: text(one),
     by: one.policy === "" ? one.module : one.policy,

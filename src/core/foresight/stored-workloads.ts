@@ -1,5 +1,4 @@
-import type { AdmissionRequest } from "../evaluate/request.ts";
-import { resourceName } from "../evaluate/request.ts";
+import { type AdmissionRequest, resourceName } from "../evaluate/request.ts";
 import { isObject, type Json, type JsonObject } from "../json.ts";
 import { admissionDefaults, defaulted } from "../kubernetes/defaults/defaults.ts";
 import {
@@ -13,11 +12,11 @@ import {
 import { isFinished, unboundSpec } from "../kubernetes/pod-state.ts";
 import type { WorkloadKind } from "../kubernetes/workloads.ts";
 import { beforeUsher } from "../provenance/before.ts";
-import { userInfoFor } from "../review/user.ts";
+import { userInfoFor } from "../review/review.ts";
 import type { World } from "./world.ts";
 
 /** A stored workload that no other stored one controls, and how many pods it has. */
-export interface StoredWorkload {
+interface StoredWorkload {
   readonly workload: WorkloadKind;
   readonly object: JsonObject;
   /** Pods that it has now, through whatever stands between; of a pod itself 1. */
@@ -64,7 +63,7 @@ const WRITTEN_BY_SERVER = [
   "selfLink",
 ];
 
-export interface RequestOptions {
+interface RequestOptions {
   readonly priorityClasses: readonly JsonObject[];
   /** The object is a manifest, not a stored object. @default false */
   readonly written?: boolean;

@@ -4,7 +4,7 @@ import { copyOf, isObject, type Json, type JsonObject, listAt, stringAt } from "
 import { nameOf, namespaceOf } from "../kubernetes/object.ts";
 import type { StandingChange } from "../module/standing.ts";
 import { fieldPath } from "../path.ts";
-import type { Stage } from "../review/judge.ts";
+import type { Stage } from "../review/review.ts";
 import { type Change, objectKey } from "../view/view.ts";
 
 type Fetch = (needs: readonly Need[]) => Promise<readonly Fact[]>;

@@ -1,7 +1,6 @@
 import type { JsonObject } from "../json.ts";
 import type { ServerVersion } from "../kubernetes/versions.ts";
 import { type WorkloadTable, workloadTable } from "../kubernetes/workloads.ts";
-import type { CertificateMode, CertificateSettings } from "./certificate-mode.ts";
 
 /** Where spans of reviews go, and how many. */
 export interface Tracing {
@@ -47,7 +46,7 @@ export interface Installation {
   readonly clientCa?: string;
 }
 
-export interface NetworkPolicySettings {
+interface NetworkPolicySettings {
   readonly enabled: boolean;
   /** From where API servers connect to the webhook port. @default anywhere */
   readonly webhookCidrs: readonly string[];
@@ -94,4 +93,23 @@ export function controlPlaneOf({ controlPlaneNamespaces }: Installation): string
 export function exemptNamespaces(installation: Installation): string[] {
   const all = [...controlPlaneOf(installation), installation.namespace];
   return all.filter((name) => !installation.opened.includes(name));
+}
+
+/** Who makes the serving certificate: usher itself, cert-manager, OpenShift's service CA, or the administrator. */
+export const CERTIFICATE_MODES = ["Own", "CertManager", "ServiceCA", "Secret"] as const;
+export type CertificateMode = (typeof CERTIFICATE_MODES)[number];
+
+/** An issuer of cert-manager. */
+export interface IssuerReference {
+  readonly name: string;
+  readonly kind: string;
+  readonly group: string;
+}
+
+export interface CertificateSettings {
+  readonly mode: CertificateMode;
+  /** The Secret of mode Secret. @default usher-serving-certificate */
+  readonly secret?: string;
+  /** What signs in mode CertManager. @default an authority of usher's own, which cert-manager makes */
+  readonly issuer?: IssuerReference;
 }

@@ -1,8 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { at, type JsonObject, listAt, stringAt } from "../json.ts";
-import { CERTIFICATE_MODES, type CertificateSettings } from "../module/certificate-mode.ts";
 import { Gates } from "../module/gates.ts";
-import { DEFAULT_INSTALLATION, type Installation } from "../module/installation.ts";
+import {
+  CERTIFICATE_MODES,
+  type CertificateSettings,
+  DEFAULT_INSTALLATION,
+  type Installation,
+} from "../module/installation.ts";
 import { BUNDLE_WRITERS, certificateObjects, SERVING_SECRET } from "./certificates.ts";
 import { type Registration, registration } from "./index.ts";
 

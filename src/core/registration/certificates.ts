@@ -1,6 +1,10 @@
 import { at, type JsonObject } from "../json.ts";
-import type { CertificateMode, IssuerReference } from "../module/certificate-mode.ts";
-import { certificateModeOf, type Installation } from "../module/installation.ts";
+import {
+  type CertificateMode,
+  certificateModeOf,
+  type Installation,
+  type IssuerReference,
+} from "../module/installation.ts";
 import { OWN_NAMES } from "./names.ts";
 
 /** Served where cert-manager is installed. */
@@ -57,7 +61,7 @@ export function serviceAnnotations(installation: Installation): Record<string, s
 }
 
 /** What mounts the Secret of every mode but Own, so that usher needs no right to read it. */
-export interface CertificateMount {
+interface CertificateMount {
   readonly args: readonly string[];
   readonly volumes: readonly JsonObject[];
   readonly mounts: readonly JsonObject[];
@@ -100,7 +104,7 @@ export function certificateObjects(installation: Installation): JsonObject[] {
   });
 }
 
-export interface CertManagerNames {
+interface CertManagerNames {
   readonly namespace: string;
   /** The Service that the certificate is for, and the name of the Certificate. */
   readonly service: string;

@@ -2,11 +2,10 @@ import type { JsonObject } from "../json.ts";
 import type { Hook } from "../module/hook.ts";
 import { controlPlaneOf, type Installation } from "../module/installation.ts";
 import type { Declarations } from "../module/module.ts";
-import { anchor } from "./anchor.ts";
 import { certificateObjects } from "./certificates.ts";
-import { customResourceDefinition } from "./crd.ts";
-import { registeredResources } from "./custom-resources.ts";
+import { customResourceDefinition, registeredResources } from "./crd.ts";
 import { flowControl } from "./flow-control.ts";
+import { anchor } from "./managed-objects.ts";
 import { labelled } from "./names.ts";
 import { ownRoles } from "./own-access.ts";
 import { criticalPodsQuota } from "./pods/restricted-pod.ts";
@@ -22,7 +21,7 @@ export interface Registrant extends Declarations {
   readonly declaredHooks: readonly Hook[];
 }
 
-export interface RegistrationOptions extends WebhookOptions {
+interface RegistrationOptions extends WebhookOptions {
   /** What runs usher, where that is the cluster itself. @default usher runs elsewhere, and looks after nothing in the cluster */
   readonly workload?: WorkloadOptions;
   /** Of this usher, for a label on every object. */

@@ -2,7 +2,7 @@ import type { JsonObject } from "../json.ts";
 import type { Declarations, ManagedResource } from "../module/module.ts";
 import { configuredValues, holds } from "../module/setting-condition.ts";
 import type { View } from "../view/view.ts";
-import { labelled, OWN_LABELS } from "./names.ts";
+import { labelled, OWN_LABELS, OWN_NAMES } from "./names.ts";
 
 /** Which module an object follows from, so that it is found when the module no longer wants it. */
 export const MODULE_LABEL = "usher.dev/module";
@@ -40,5 +40,19 @@ export function managedLabels(module: string): Record<string, string> {
   return {
     "app.kubernetes.io/managed-by": OWN_LABELS["app.kubernetes.io/managed-by"],
     [MODULE_LABEL]: module,
+  };
+}
+
+/**
+ * A ClusterRole without rules and bindings that represents the installation. It owns the objects that usher writes at run time. Every
+ * means of removal deletes it with the other objects, and then the garbage collector deletes the webhooks, with or without a live replica.
+ * It is a ClusterRole because every cluster serves that kind, cluster-scoped. Without `rules`: the API server stores an empty list as null,
+ * and tools that compare would see a difference.
+ */
+export function anchor(): JsonObject {
+  return {
+    apiVersion: "rbac.authorization.k8s.io/v1",
+    kind: "ClusterRole",
+    metadata: { name: OWN_NAMES.anchor },
   };
 }

@@ -3,8 +3,7 @@ import { Gates } from "../module/gates.ts";
 import { DEFAULT_INSTALLATION } from "../module/installation.ts";
 import type { Module } from "../module/module.ts";
 import type { Operator } from "../module/operator.ts";
-import { customResourceDefinition } from "./crd.ts";
-import { customResources } from "./custom-resources.ts";
+import { customResourceDefinition, customResources } from "./crd.ts";
 import { labelled } from "./names.ts";
 import {
   CONTAINER_SECURITY,
@@ -19,7 +18,7 @@ import { roleObjects } from "./rbac.ts";
 /** On what the manifests of an operator install: usher uses such a CRD as it is, and leaves it to them. */
 export const OPERATOR_LABEL = "usher.dev/operator";
 
-export interface OperatorOptions {
+interface OperatorOptions {
   readonly image: string;
   /** What the operand runs. @default the operator's own image */
   readonly operandImage?: string;

@@ -8,7 +8,7 @@ import { type Gate, Gates } from "../module/gates.ts";
 import { DEFAULT_INSTALLATION } from "../module/installation.ts";
 import { defineModule, type Module } from "../module/module.ts";
 import type { StateKind } from "../policy/kind.ts";
-import { excludedFromTakeOver } from "./custom-resources.ts";
+import { excludedFromTakeOver } from "./crd.ts";
 import { registration } from "./index.ts";
 
 const VERSIONS = [{ name: "v1", storage: true, spec: z.strictObject({ entries: z.array(z.string()) }) }];

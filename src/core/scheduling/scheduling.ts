@@ -1,7 +1,7 @@
 // Where a pod could run: the filters of kube-scheduler's default profile, judged for every node of a world that does not change. Pure: the
 // world is plain data, and so is the answer. Scores, preemption and binding are not simulated; what the world does not show is unknown.
+
 import type { JsonObject } from "../json.ts";
-import { summaryOf } from "./availability.ts";
 import type { Failure, FilterName, Outcome, Unknown } from "./filter.ts";
 import { outcomesOf } from "./outcomes.ts";
 import { podClass } from "./pod-class.ts";
@@ -24,7 +24,7 @@ export type NodeVerdict =
   | { readonly kind: "unknown"; readonly filter: FilterName; readonly reason: string };
 
 /** Nodes with the same verdict. */
-export interface NodeGroup {
+interface NodeGroup {
   readonly verdict: NodeVerdict;
   /** Names in the order of the world. */
   readonly nodes: readonly string[];
@@ -124,4 +124,28 @@ function notesOf(groups: readonly NodeGroup[], preemption: readonly string[]): s
 
 function nodeCount(count: number): string {
   return count === 1 ? "1 node" : `${count} nodes`;
+}
+
+// One line on a pod, as kube-scheduler writes it into the condition PodScheduled.
+
+/**
+ * Counts by reason, sorted as text, as the scheduler does; a node with two reasons counts for both. A pod that is rejected before any
+ * node was looked at has that reason alone.
+ */
+function summaryOf(groups: readonly NodeGroup[], rejection: Failure | undefined): string {
+  let [all, fits] = [0, 0];
+  const counts = new Map<string, number>();
+  const add = (reason: string, count: number): unknown =>
+    counts.set(reason, (counts.get(reason) ?? 0) + count);
+  for (const { verdict, nodes } of groups) {
+    all += nodes.length;
+    if (verdict.kind === "fits") fits += nodes.length;
+    else if (verdict.kind === "unknown") add(`unknown (${verdict.reason})`, nodes.length);
+    else for (const reason of verdict.reasons) add(reason, nodes.length);
+  }
+  const available = `${fits}/${all} nodes are available`;
+  if (rejection !== undefined) return `${available}: ${rejection.reasons.join(", ")}.`;
+  if (counts.size === 0) return `${available}.`;
+  const reasons = [...counts].map(([reason, count]) => `${count} ${reason}`).sort();
+  return `${available}: ${reasons.join(", ")}.`;
 }

@@ -1,9 +1,8 @@
 import { allow, type Result } from "../../core/evaluate/decision.ts";
 import type { Context, Evaluator } from "../../core/module/module.ts";
-import { judgeCreation } from "./decision/judge.ts";
+import { decideCreation } from "./decision/decide-creation.ts";
 import type { ProjectLimits } from "./policy/policy.ts";
-import { judgeNamespace } from "./requester/judge-namespace.ts";
-import { stampRequester } from "./requester/stamp.ts";
+import { decideNamespace, stampRequester } from "./requester/decide-namespace.ts";
 
 /** What the object named `cluster` limits; without one everything passes. */
 export function evaluatorOf(limits: ProjectLimits | undefined): Evaluator<ProjectLimits> {
@@ -25,10 +24,10 @@ export function evaluatorOf(limits: ProjectLimits | undefined): Evaluator<Projec
     },
     validate: (context) => {
       if (isNamespace(context))
-        return limits.namespaces ? judgeNamespace(context, limits) : unlimited(context, limits);
+        return limits.namespaces ? decideNamespace(context, limits) : unlimited(context, limits);
       const { username, groups } = context.request.userInfo;
       return isProjectRequest(context) && context.request.operation === "CREATE"
-        ? judgeCreation(context, limits, { username, groups })
+        ? decideCreation(context, limits, { username, groups })
         : allow();
     },
   };

@@ -1,8 +1,6 @@
 import { defineModule } from "../../core/module/module.ts";
 import { defineReconciler } from "../../core/module/reconciler.ts";
 import { CODES } from "./codes.ts";
-import { PROJECTS } from "./decision/count.ts";
-import { USER_LABELS } from "./decision/limit.ts";
 import { declaration } from "./declaration.ts";
 import { evaluatorOf } from "./evaluator.ts";
 import { limitHooks } from "./hooks/hooks.ts";
@@ -12,11 +10,13 @@ import { LEDGER_METRICS } from "./ledger/metrics.ts";
 import { projectUsage } from "./ledger/project-usage.ts";
 import { LEDGERS } from "./ledger/reconcile-ledgers.ts";
 import { operator } from "./operator/operator.ts";
-import { PROJECT_REQUESTS } from "./policy/enforced.ts";
+import { USER_LABELS } from "./policy/limit.ts";
 import type { ProjectLimits } from "./policy/policy.ts";
+import { PROJECTS } from "./projects.ts";
 import { limitReconciler } from "./reconciler.ts";
+import { PROJECT_REQUESTS } from "./usage/enforced.ts";
 import { USAGE_METRICS } from "./usage/metrics.ts";
-import { standing } from "./usage/standing.ts";
+import { standing } from "./usage/subject-usage.ts";
 
 /** How many projects, or namespaces, a user may have. */
 export const projectLimit = defineModule<ProjectLimits>({

@@ -1,11 +1,13 @@
 import { z } from "zod";
+import { refOf } from "../../core/evaluate/assembly.ts";
 import { at, type JsonObject, listAt } from "../../core/json.ts";
 import { conditions } from "../../core/policy/condition.ts";
-import type { Kind } from "../../core/policy/kind.ts";
-import { checkEnforced } from "./policy/enforced.ts";
-import type { ProjectLimits } from "./policy/policy.ts";
+import { type Kind, kindResource } from "../../core/policy/kind.ts";
+import type { View } from "../../core/view/view.ts";
+import { type ProjectLimits, SINGLETON } from "./policy/policy.ts";
 import { checkLimits, ignoredName, prepareLimits } from "./policy/prepare.ts";
 import { limitSpec } from "./policy/spec-schema.ts";
+import { checkEnforced } from "./usage/enforced.ts";
 
 const count = (text: string) => z.int().min(0).optional().describe(text);
 /** SHA-256 in hexadecimal. */
@@ -106,3 +108,13 @@ export const projectRequestLimit: Kind<ProjectLimits> = {
   othersStatus: operatorsStatus,
   prepare: prepareLimits,
 };
+
+export const LIMITS = kindResource(projectRequestLimit);
+
+/** The limits that count now. */
+export function limitsIn(view: View): ProjectLimits | undefined {
+  const object = view.get(LIMITS, "", SINGLETON);
+  return object === undefined
+    ? undefined
+    : projectRequestLimit.prepare(object, refOf(projectRequestLimit, object)).policy;
+}

@@ -1,17 +1,17 @@
 import { nameOf } from "../../core/kubernetes/object.ts";
 import type { Reconciler } from "../../core/module/reconciler.ts";
-import { USERS } from "./decision/limit.ts";
+import { LIMITS, limitsIn } from "./kinds.ts";
 import type { EntryAges } from "./ledger/entry-ages.ts";
 import { ledgerReconciler } from "./ledger/reconcile-ledgers.ts";
 import { type LedgerKey, settle } from "./ledger/settle.ts";
+import { USERS } from "./policy/limit.ts";
 import { SINGLETON } from "./policy/policy.ts";
-import { LIMITS, limitsIn } from "./policy/stored.ts";
 import { reconcileStatus } from "./status/reconcile-status.ts";
 import { usageFigures } from "./usage/metrics.ts";
 import { subjectUsages } from "./usage/subject-usage.ts";
 
 /** The status of one ProjectRequestLimit, or a ledger to settle. */
-export type LimitKey = { readonly kind: "status"; readonly name: string } | LedgerKey;
+type LimitKey = { readonly kind: "status"; readonly name: string } | LedgerKey;
 
 export const limitReconciler: Reconciler<LimitKey, EntryAges> = {
   initialState: ledgerReconciler.initialState,

@@ -2,7 +2,7 @@ import { StatusError } from "../../cluster/client/api-response.ts";
 import { equal, isObject, type Json, type JsonObject, listAt } from "../../core/json.ts";
 import { isBeingDeleted, ownerReference } from "../../core/kubernetes/object.ts";
 import type { Log } from "../../core/log.ts";
-import { anchor } from "../../core/registration/anchor.ts";
+import { anchor } from "../../core/registration/managed-objects.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
 import type { Objects } from "../install/apply.ts";
 import { type ManagerName, managerOf } from "../install/manager.ts";

@@ -6,7 +6,7 @@ import type { JsonObject } from "../../core/json.ts";
 import { nameOf } from "../../core/kubernetes/object.ts";
 import type { Log } from "../../core/log.ts";
 import { kindResource } from "../../core/policy/kind.ts";
-import { excludedFromTakeOver } from "../../core/registration/custom-resources.ts";
+import { excludedFromTakeOver } from "../../core/registration/crd.ts";
 import { registeredKinds } from "../../core/registration/index.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
 import type { WebhookCertificates } from "../certificates/webhook-certificates.ts";

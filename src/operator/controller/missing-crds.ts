@@ -3,12 +3,12 @@ import { pause } from "../../cluster/client/retry.ts";
 import type { ClusterSource } from "../../cluster/source/cluster-source.ts";
 import { nameOf } from "../../core/kubernetes/object.ts";
 import type { Log } from "../../core/log.ts";
-import { anchor } from "../../core/registration/anchor.ts";
 import { registeredKinds } from "../../core/registration/index.ts";
+import { anchor } from "../../core/registration/managed-objects.ts";
 import { describeObject, Objects } from "../install/apply.ts";
 import { DeduplicatedLog } from "./deduplicated-log.ts";
 
-export interface MissingCrdsOptions {
+interface MissingCrdsOptions {
   readonly client: Client;
   readonly source: ClusterSource;
   readonly log: Log;

@@ -12,7 +12,7 @@ import { ownerReference } from "../../core/kubernetes/object.ts";
 import type { Log } from "../../core/log.ts";
 import type { Count } from "../../core/module/metric.ts";
 import type { ControllerStats } from "../../core/module/reconciler.ts";
-import { anchor } from "../../core/registration/anchor.ts";
+import { anchor } from "../../core/registration/managed-objects.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
 import type { WebhookCertificates } from "../certificates/webhook-certificates.ts";
 import { Objects } from "../install/apply.ts";
@@ -20,7 +20,7 @@ import { HookAnnouncement, untilSupported } from "../webhooks/hook-announcement.
 import { InstallationController } from "./installation-controller.ts";
 import { Leader } from "./leader.ts";
 
-export interface ReplicaOptions {
+interface ReplicaOptions {
   readonly client: Client;
   readonly source: ClusterSource;
   /** The certificate that the leader renews. Absent where usher does not manage certificates: then it does not manage webhooks either. */

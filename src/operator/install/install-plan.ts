@@ -2,7 +2,7 @@ import { at, type JsonObject, stringAt } from "../../core/json.ts";
 import { nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
 import type { Module } from "../../core/module/module.ts";
 import { CERT_MANAGER, SERVING_SECRET } from "../../core/registration/certificates.ts";
-import { excludedFromTakeOver } from "../../core/registration/custom-resources.ts";
+import { excludedFromTakeOver } from "../../core/registration/crd.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
 import { CONFIGURATION_FILE } from "../../core/registration/pods/restricted-pod.ts";
 import { Store } from "../../core/view/store.ts";

@@ -2,7 +2,7 @@ import { collectionPath } from "../../cluster/client/discovery.ts";
 import { poll } from "../../cluster/client/retry.ts";
 import { isObject, type JsonObject, listAt, stringAt } from "../../core/json.ts";
 import type { Kind } from "../../core/policy/kind.ts";
-import { registeredResources } from "../../core/registration/custom-resources.ts";
+import { registeredResources } from "../../core/registration/crd.ts";
 import type { Registrant } from "../../core/registration/index.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
 import { describeObject, type Objects } from "./apply.ts";
@@ -11,7 +11,7 @@ import { describeObject, type Objects } from "./apply.ts";
 const REFUSAL = "USHER-E04";
 
 /** A check of a running installation. */
-export interface Check {
+interface Check {
   readonly what: string;
   /** Why it failed, and what to do. @default it passed */
   readonly problem?: string;

@@ -2,8 +2,6 @@ import { type Fact, Facts, type Need } from "../../../src/core/evaluate/need.ts"
 import type { JsonObject } from "../../../src/core/json.ts";
 import { Store } from "../../../src/core/view/store.ts";
 import type { Change } from "../../../src/core/view/view.ts";
-import { BY_REQUESTER, namespacesOf } from "../../../src/modules/project-limit/decision/count.ts";
-import { ledgerName } from "../../../src/modules/project-limit/decision/subject.ts";
 import { EntryAges } from "../../../src/modules/project-limit/ledger/entry-ages.ts";
 import { projectOf } from "../../../src/modules/project-limit/ledger/match-entry.ts";
 import {
@@ -13,6 +11,8 @@ import {
 } from "../../../src/modules/project-limit/ledger/project-usage.ts";
 import { LEDGERS, ledgerReconciler } from "../../../src/modules/project-limit/ledger/reconcile-ledgers.ts";
 import { reserve } from "../../../src/modules/project-limit/ledger/reserve.ts";
+import { BY_REQUESTER, namespacesOf } from "../../../src/modules/project-limit/projects.ts";
+import { ledgerName } from "../../../src/modules/project-limit/subject.ts";
 
 const SUBJECT = { username: "ann" };
 const LEDGER = ledgerName(SUBJECT);

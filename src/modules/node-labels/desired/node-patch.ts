@@ -1,9 +1,19 @@
 import type { PatchOperation } from "../../../core/evaluate/patch.ts";
 import { isObject, type Json, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
 import { annotationsOf, labelsOf } from "../../../core/kubernetes/object.ts";
+import type { Installation } from "../../../core/module/installation.ts";
+import type { Cleanup } from "../../../core/module/module.ts";
 import { pointer } from "../../../core/path.ts";
 import { RECORD, recordText } from "../ledger/record.ts";
-import { type Difference, keyAndEffect, type NodeChange, taintId, writtenTaint } from "./difference.ts";
+import { settingsOf } from "../settings.ts";
+import {
+  type Difference,
+  keyAndEffect,
+  type NodeChange,
+  startupChanges,
+  taintId,
+  writtenTaint,
+} from "./difference.ts";
 
 /**
  * The patch that brings a node to its desired state, except for changes in a grace period. It touches only keys that change. The list of
@@ -54,7 +64,7 @@ function mapOperations(
 }
 
 /** The operations for changes of taints. */
-export function taintOperations(node: JsonObject, changes: readonly NodeChange[]): PatchOperation[] {
+function taintOperations(node: JsonObject, changes: readonly NodeChange[]): PatchOperation[] {
   if (changes.length === 0) return [];
   const present = listAt(node, "spec", "taints");
   const value = changedTaints(present, changes);
@@ -75,4 +85,19 @@ function changedTaints(present: readonly Json[], changes: readonly NodeChange[])
   for (const { change, key, to } of changes)
     if (change === "add") list.push(writtenTaint({ ...keyAndEffect(key), value: to ?? "" }));
   return list;
+}
+
+/** A node that registered just before usher was uninstalled would stay unschedulable. Everything else that usher set may stay; the record on the node names it. */
+export function startupCleanup(installation: Installation): Cleanup {
+  const settings = settingsOf(installation);
+  const { startupTaint } = settings;
+  return {
+    group: "",
+    version: "v1",
+    resource: "nodes",
+    kind: "Node",
+    what: `the taint ${startupTaint}`,
+    patch: (node) => taintOperations(node, startupChanges(node, settings)),
+    byHand: (name) => `kubectl taint nodes ${name} ${startupTaint}-`,
+  };
 }

@@ -1,8 +1,7 @@
 import { equal, type JsonObject } from "../../../core/json.ts";
 import { annotationsOf, isBeingDeleted, labelsOf, nameOf } from "../../../core/kubernetes/object.ts";
 import type { Change } from "../../../core/view/view.ts";
-import { ACKNOWLEDGE } from "../rules/acknowledged.ts";
-import { type Ownership, owns } from "../rules/ownership.ts";
+import { ACKNOWLEDGE, type Ownership, owns } from "../rules/ownership.ts";
 import type { NodeRule } from "../rules/rule.ts";
 import { type Policy, RuleIndex } from "../rules/rule-index.ts";
 

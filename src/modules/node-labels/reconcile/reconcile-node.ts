@@ -5,8 +5,13 @@ import { isBeingDeleted, nameOf } from "../../../core/kubernetes/object.ts";
 import type { PlannedWrite, ReconcileContext, ReconcileResult } from "../../../core/module/reconciler.ts";
 import { type Difference, differenceOf, keyAndEffect } from "../desired/difference.ts";
 import { nodePatch } from "../desired/node-patch.ts";
-import { fetchedLedger, type LedgerAccess, ledgerNeed, ledgerWrites } from "../ledger/ledger.ts";
-import type { LedgerCache } from "../ledger/ledger-cache.ts";
+import {
+  fetchedLedger,
+  type LedgerAccess,
+  type LedgerCache,
+  ledgerNeed,
+  ledgerWrites,
+} from "../ledger/ledger.ts";
 import { recordOf } from "../ledger/record.ts";
 import { graceLeft } from "../rules/ownership.ts";
 import type { RuleIndex } from "../rules/rule-index.ts";

@@ -1,5 +1,5 @@
 import { PendingNodes } from "../desired/pending-nodes.ts";
-import { LedgerCache } from "../ledger/ledger-cache.ts";
+import { LedgerCache } from "../ledger/ledger.ts";
 import type { Ownership } from "../rules/ownership.ts";
 import { Sweep } from "./sweep.ts";
 

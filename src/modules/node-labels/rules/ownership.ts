@@ -4,7 +4,6 @@ import { checkSubdomain } from "../../../core/kubernetes/names.ts";
 import { isBeingDeleted } from "../../../core/kubernetes/object.ts";
 import type { Prepared } from "../../../core/policy/kind.ts";
 import { type Problem, problem } from "../../../core/policy/problem.ts";
-import { ACKNOWLEDGE, acknowledged } from "./acknowledged.ts";
 import { isKubernetesDomain, isProtected, partsOf } from "./label-keys.ts";
 import { type NamePattern, type PatternProblem, readPattern } from "./pattern.ts";
 import { describePattern } from "./rule-patterns.ts";
@@ -108,4 +107,13 @@ export function graceLeft(ownership: Ownership, firstSeen: number, graceMs: numb
   const since = unchanged ? (ownership.created ?? firstSeen) : firstSeen;
   // A clock that is behind the API server's must not prolong the grace period.
   return Math.max(0, Math.min(since, firstSeen) + graceMs - now);
+}
+
+/** The annotation by which the author of an object confirms what is otherwise refused. */
+export const ACKNOWLEDGE = "usher.dev/acknowledge";
+
+/** The keys and domains that an object acknowledges, separated by commas or spaces. */
+export function acknowledged(object: JsonObject): ReadonlySet<string> {
+  const text = stringAt(object, "metadata", "annotations", ACKNOWLEDGE) ?? "";
+  return new Set(text.split(/[,\s]+/).filter((part) => part !== ""));
 }

@@ -7,8 +7,8 @@ import { TAINT_EFFECTS } from "../../../core/kubernetes/taints.ts";
 import type { Path } from "../../../core/path.ts";
 import type { Prepared } from "../../../core/policy/kind.ts";
 import { type Problem, problem } from "../../../core/policy/problem.ts";
-import { ACKNOWLEDGE, acknowledged } from "./acknowledged.ts";
 import { isProtected } from "./label-keys.ts";
+import { ACKNOWLEDGE, acknowledged } from "./ownership.ts";
 import type { NamePattern } from "./pattern.ts";
 import { patternsOf } from "./rule-patterns.ts";
 

@@ -5,7 +5,7 @@ import { labelsOf } from "../../../core/kubernetes/object.ts";
 import { previewsPolicies } from "../../../core/module/installation.ts";
 import type { Context } from "../../../core/module/module.ts";
 import type { Exceptions } from "../exceptions/exceptions.ts";
-import { fieldErrorsMessage } from "../os/field-error-messages.ts";
+import { fieldErrorsMessage } from "../os/evaluate-fields.ts";
 import {
   compareLevels,
   LABEL_PREFIX,

@@ -1,17 +1,15 @@
 import { allow, type Decision, deny, type Result } from "../../../core/evaluate/decision.ts";
 import type { Finding } from "../../../core/evaluate/finding.ts";
 import { nameIn } from "../../../core/evaluate/status.ts";
-import { at, isObject, type Json, type JsonObject } from "../../../core/json.ts";
+import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
 import type { Context } from "../../../core/module/module.ts";
 import type { Exceptions } from "../exceptions/exceptions.ts";
 import { CONTAINER_LISTS } from "../os/tables.ts";
 import { settingsOf } from "../settings.ts";
 import { addedContainers } from "./added-containers.ts";
 import { errorCount, evaluationCount, exemptionCount } from "./counts.ts";
-import { type Exemption, exemptPod, exemptRequest } from "./exemptions.ts";
+import { type Exemption, exemptPod, exemptRequest, ownerOf } from "./exemptions.ts";
 import { type NamespacePolicy, namespacePolicy, policyText } from "./namespace-policy.ts";
-import { ownerOf } from "./owner.ts";
-import { isSignificantUpdate } from "./significant-update.ts";
 import { evaluateModes, type PodSubject, RULE, withEvent } from "./verdict.ts";
 
 /** The API server never sends others, but a webhook must not judge what it does not know. */
@@ -61,7 +59,7 @@ export function evaluatePod(context: Context, exceptions: Exceptions): Result {
   return deny({ code: 403, reason: "Forbidden", message }, [...findings, ...notes], counts);
 }
 
-export function isPrivileged({ enforce, audit, warn, errors }: NamespacePolicy): boolean {
+function isPrivileged({ enforce, audit, warn, errors }: NamespacePolicy): boolean {
   return errors.length === 0 && [enforce, audit, warn].every(({ level }) => level === "privileged");
 }
 
@@ -105,4 +103,25 @@ function failed({ request }: Context, code: number, reason: string, message: str
     [finding, annotation("error", message)],
     [errorCount(request, true)],
   );
+}
+
+/**
+ * Whether an update of a pod is judged: containers or init containers came or went, an image changed, or an ephemeral container was
+ * added. Ephemeral containers are compared by name, for a strategic merge patch puts new ones first.
+ */
+function isSignificantUpdate(spec: JsonObject | undefined, old: JsonObject | undefined): boolean {
+  for (const list of ["containers", "initContainers"]) {
+    const now = listAt(spec, list);
+    const before = listAt(old, list);
+    if (now.length !== before.length) return true;
+    if (now.some((container, i) => stringAt(container, "image") !== stringAt(before[i], "image")))
+      return true;
+  }
+  const images = new Map(
+    listAt(old, "ephemeralContainers").map((one) => [stringAt(one, "name"), stringAt(one, "image")]),
+  );
+  return listAt(spec, "ephemeralContainers").some((one) => {
+    const name = stringAt(one, "name");
+    return !images.has(name) || images.get(name) !== stringAt(one, "image");
+  });
 }

@@ -8,9 +8,8 @@ import type { Exceptions } from "../exceptions/exceptions.ts";
 import { settingsOf } from "../settings.ts";
 import { errorCount } from "./counts.ts";
 import { annotation, exempted, labelErrors } from "./evaluate-pod.ts";
-import { exemptPod, exemptRequest } from "./exemptions.ts";
+import { exemptPod, exemptRequest, ownerOf } from "./exemptions.ts";
 import { namespacePolicy } from "./namespace-policy.ts";
-import { ownerOf } from "./owner.ts";
 import { evaluateModes, withEvent } from "./verdict.ts";
 
 /**
@@ -58,7 +57,7 @@ export function evaluateTemplate(context: Context, exceptions: Exceptions): Resu
  * A controller's own updates and the removal of finalizers must pass: only what changes a template is refused, and never what is
  * being deleted or belongs to a controller, which would only try again.
  */
-export function isDeniable({ object }: Context, { template }: WorkloadKind): boolean {
+function isDeniable({ object }: Context, { template }: WorkloadKind): boolean {
   return (
     object.changed([template]) && !isBeingDeleted(object.object) && controllerOf(object.object) === undefined
   );

@@ -1,5 +1,8 @@
+import type { ObjectReference } from "../../../core/evaluate/finding.ts";
 import type { AdmissionRequest } from "../../../core/evaluate/request.ts";
 import { type JsonObject, stringAt } from "../../../core/json.ts";
+import { controllerOf } from "../../../core/kubernetes/object.ts";
+import type { View } from "../../../core/view/view.ts";
 import type { PodSecurityConfiguration } from "../configuration.ts";
 
 /** What exempts a request from all three modes. The values are those of the audit annotation. */
@@ -21,4 +24,18 @@ export function exemptPod(
   return name !== "" && configuration?.exemptions?.runtimeClasses?.includes(name)
     ? "runtimeClass"
     : undefined;
+}
+
+/** What the event of a refusal is about: the controlling owner, else the namespace, and then the event is in it, where its users look. The refused object will not exist. */
+export function ownerOf({ object, namespace }: AdmissionRequest, view: View): ObjectReference {
+  const owner = object === undefined ? undefined : controllerOf(object);
+  if (owner !== undefined) return { ...owner, namespace };
+  const uid = stringAt(view.get("namespaces", "", namespace), "metadata", "uid");
+  return {
+    apiVersion: "v1",
+    kind: "Namespace",
+    name: namespace,
+    namespace,
+    ...(uid === undefined ? {} : { uid }),
+  };
 }

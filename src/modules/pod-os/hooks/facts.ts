@@ -4,7 +4,7 @@ import type { Hook } from "../../../core/module/hook.ts";
 import { exemptNamespaces } from "../../../core/module/installation.ts";
 import type { Count } from "../../../core/module/metric.ts";
 import type { View } from "../../../core/view/view.ts";
-import { ownerOf } from "../admission/owner.ts";
+import { ownerOf } from "../admission/exemptions.ts";
 import { withEvent } from "../admission/verdict.ts";
 import { PODS } from "../metrics.ts";
 import { osFindings } from "../os/contradictions.ts";
@@ -12,10 +12,8 @@ import { evaluateFields } from "../os/evaluate-fields.ts";
 import { resolvePodOS } from "../os/resolve.ts";
 import { runtimeClassOf } from "../os/runtime-class.ts";
 import { IDENTIFY_POD_OS, MODULE, settingsOf } from "../settings.ts";
-import type { Handler } from "./handler.ts";
-import { MENTIONS_OS, TEMPLATE_MENTIONS_OS } from "./mentions-os.ts";
+import { type Handler, workloadRules } from "./handler.ts";
 import { isChanged, type RequestTemplate, requestTemplate } from "./request-template.ts";
-import { workloadRules } from "./workload-rules.ts";
 
 /** A pod of a known OS shows what names it. */
 function podCount(view: View, { template, isPod }: RequestTemplate): Count[] {
@@ -100,3 +98,26 @@ export const facts: Handler = {
     ]);
   },
 };
+
+/** Most pods mention no OS at all, and there is nothing to say about them. */
+function mentionsOS(pod: string): string {
+  return [
+    `has(${pod}.spec.os)`,
+    `has(${pod}.spec.affinity)`,
+    `has(${pod}.spec.runtimeClassName)`,
+    `(has(${pod}.spec.nodeSelector) && ${pod}.spec.nodeSelector.exists(key, key.endsWith('kubernetes.io/os')))`,
+    `(has(${pod}.metadata.labels) && 'kubernetes.io/os' in ${pod}.metadata.labels)`,
+  ].join(" || ");
+}
+
+export const MENTIONS_OS = mentionsOS("object");
+
+/**
+ * The same of a pod template, before or after an update. Only of Kubernetes' own kinds is it known what stands at `spec.template`: about
+ * others usher is asked, as a condition that fails lets everything pass.
+ */
+const TEMPLATE_MENTIONS_OS = [
+  "!(request.resource.group in ['', 'apps', 'batch']) || !has(object.spec) || !has(object.spec.template) || !has(object.spec.template.metadata)",
+  mentionsOS("object.spec.template"),
+  `(request.operation == 'UPDATE' && (${mentionsOS("oldObject.spec.template")}))`,
+].join(" || ");

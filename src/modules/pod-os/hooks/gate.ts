@@ -5,8 +5,7 @@ import { POD, specPath } from "../../../core/kubernetes/workloads.ts";
 import { exemptNamespaces } from "../../../core/module/installation.ts";
 import { SENT_PROVENANCE } from "../../../core/provenance/match-condition.ts";
 import { IDENTIFY_POD_OS, MODULE } from "../settings.ts";
-import type { Handler } from "./handler.ts";
-import { workloadRules } from "./workload-rules.ts";
+import { type Handler, workloadRules } from "./handler.ts";
 
 const NAME = "pod-os-gate";
 

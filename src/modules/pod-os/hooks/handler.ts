@@ -1,7 +1,8 @@
 import type { Result } from "../../../core/evaluate/decision.ts";
 import { messageWithCode, type PolicyRef } from "../../../core/evaluate/finding.ts";
+import type { WorkloadKind } from "../../../core/kubernetes/workloads.ts";
 import type { Gates } from "../../../core/module/gates.ts";
-import type { Hook } from "../../../core/module/hook.ts";
+import type { Hook, Rule } from "../../../core/module/hook.ts";
 import type { Installation } from "../../../core/module/installation.ts";
 import type { Context, TraceEntry } from "../../../core/module/module.ts";
 import type { Exceptions } from "../exceptions/exceptions.ts";
@@ -40,4 +41,19 @@ export function runHandler(handler: Handler, context: Context, exceptions: Excep
     why: said.length > 0 ? said.join("; ") : handler.nothing,
   });
   return result;
+}
+
+/** A rule for each API group of these kinds. */
+export function workloadRules(
+  workloads: readonly WorkloadKind[],
+  operations: Rule["operations"],
+): readonly Rule[] {
+  const groups = Map.groupBy(workloads, ({ group }) => group);
+  return [...groups].map(([group, kinds]) => ({
+    groups: [group],
+    versions: [...new Set(kinds.map(({ version }) => version))],
+    resources: [...new Set(kinds.map(({ resource }) => resource))],
+    operations,
+    scope: "Namespaced",
+  }));
 }

@@ -1,8 +1,7 @@
 import { isBuiltIn } from "../../../core/kubernetes/workloads.ts";
 import { evaluateTemplate } from "../admission/evaluate-template.ts";
 import { MODULE, settingsOf } from "../settings.ts";
-import type { Handler } from "./handler.ts";
-import { workloadRules } from "./workload-rules.ts";
+import { type Handler, workloadRules } from "./handler.ts";
 
 /** Judges pod templates: in the place of the API server's plugin, or what that does not. */
 export const templates: Handler = {

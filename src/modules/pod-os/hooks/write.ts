@@ -8,10 +8,9 @@ import { takeBack } from "../../../core/provenance/take-back.ts";
 import { harden } from "../harden/harden-request.ts";
 import { IDENTIFY_POD_OS, MODULE, settingsOf } from "../settings.ts";
 import { writeOS } from "../write/write-os.ts";
-import type { Handler } from "./handler.ts";
-import { MENTIONS_OS } from "./mentions-os.ts";
+import { MENTIONS_OS } from "./facts.ts";
+import { type Handler, workloadRules } from "./handler.ts";
 import { changedTemplate, requestTemplate } from "./request-template.ts";
-import { workloadRules } from "./workload-rules.ts";
 
 const NAME = "pod-os-write";
 

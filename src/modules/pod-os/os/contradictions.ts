@@ -1,4 +1,5 @@
 import type { Finding } from "../../../core/evaluate/finding.ts";
+import type { JsonObject } from "../../../core/json.ts";
 import { controllerOf } from "../../../core/kubernetes/object.ts";
 import { isBoundSpec } from "../../../core/kubernetes/pod-state.ts";
 import { specPath } from "../../../core/kubernetes/workloads.ts";
@@ -7,7 +8,6 @@ import type { RequestTemplate } from "../hooks/request-template.ts";
 import type { PodOSSettings } from "../settings.ts";
 import { OS_LABEL, resolvePodOS } from "./resolve.ts";
 import { runtimeClassOf } from "./runtime-class.ts";
-import { selectsOS } from "./selects-os.ts";
 
 /**
  * What is wrong about where a pod says which OS it is for. Only a contradiction of `spec.os` refuses, and never in a template that has a
@@ -48,4 +48,10 @@ export function osFindings(
       warn: 50,
     },
   ];
+}
+
+/** Whether the scheduler chooses only nodes of this OS for the pod: it goes neither by `spec.os` nor by labels of the pod. */
+export function selectsOS(spec: JsonObject, os: string, runtimeClass?: JsonObject): boolean {
+  const { os: _os, ...rest } = spec;
+  return resolvePodOS({ spec: rest }, runtimeClass).os === os;
 }

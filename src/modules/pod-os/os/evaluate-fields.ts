@@ -1,11 +1,12 @@
 import type { Denial } from "../../../core/evaluate/decision.ts";
 import type { Finding } from "../../../core/evaluate/finding.ts";
+import type { AdmissionRequest } from "../../../core/evaluate/request.ts";
+import { nameIn } from "../../../core/evaluate/status.ts";
 import { at, isObject, type JsonObject } from "../../../core/json.ts";
 import { isBuiltIn, podTemplateOf, specPath } from "../../../core/kubernetes/workloads.ts";
 import type { Context } from "../../../core/module/module.ts";
-import { fieldPath } from "../../../core/path.ts";
+import { fieldPath, type Path } from "../../../core/path.ts";
 import type { PodFieldError } from "../field-error.ts";
-import { fieldErrorsMessage, stepsOf } from "./field-error-messages.ts";
 import { validatePodOSResize, validatePodOSUpdate } from "./update.ts";
 import { validatePodOS } from "./validate.ts";
 
@@ -75,4 +76,21 @@ function templateErrors({ request, object, installation }: Context): PodFieldErr
 function specOf(object: JsonObject | undefined): JsonObject | undefined {
   const spec = at(object, "spec");
   return isObject(spec) ? spec : undefined;
+}
+
+/** As the API server prints errors of validation: `Pod "p" is invalid: spec.os.name: Required value`. */
+export function fieldErrorsMessage(request: AdmissionRequest, errors: readonly PodFieldError[]): string {
+  const { group, kind } = request.kind;
+  const texts = errors.map(({ field, message }) => `${field}: ${message}`);
+  const name = JSON.stringify(nameIn(request.name, request.object));
+  const all = texts.length === 1 ? texts[0] : `[${texts.join(", ")}]`;
+  return `${group === "" ? kind : `${kind}.${group}`} ${name} is invalid: ${all}`;
+}
+
+/** The steps of a field as it is printed: `spec.containers[0].image`, `metadata.annotations[a.b/c]`. */
+function stepsOf(field: string): Path {
+  return [...field.matchAll(/\[([^\]]*)\]|([^.[\]]+)/g)].map(([, inside, plain]) => {
+    if (inside === undefined) return plain ?? "";
+    return /^[0-9]+$/.test(inside) ? Number(inside) : inside;
+  });
 }

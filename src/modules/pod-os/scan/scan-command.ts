@@ -12,7 +12,6 @@ import { fixedManifest } from "./apply-fixes.ts";
 import { type EvaluatedObject, evaluateObject, type ScanPolicies, shownName } from "./evaluated-workload.ts";
 import { scanReport } from "./report.ts";
 import { workloadRows } from "./rows.ts";
-import { withoutServerFields } from "./stored-manifest.ts";
 
 type Call = CommandCall<ScanArgs, ScanFlags>;
 
@@ -165,4 +164,21 @@ function fixReport({ manifests, broken }: Scan, unread: readonly string[]): Comm
     errors: [...unread.map((reason) => `not scanned: ${reason}`), ...broken],
     exit: unread.length > 0 ? "failed" : broken.length > 0 ? "found" : "fine",
   };
+}
+
+/** A stored object as a manifest that can be applied: without what the API server sets. */
+export function withoutServerFields(object: JsonObject): JsonObject {
+  const { status: _status, metadata, ...rest } = object;
+  if (!isObject(metadata)) return object;
+  const {
+    managedFields: _fields,
+    resourceVersion: _version,
+    uid: _uid,
+    generation: _generation,
+    creationTimestamp: _created,
+    selfLink: _link,
+    ...kept
+  } = metadata;
+  const { apiVersion, kind, ...below } = rest;
+  return { apiVersion, kind, metadata: kept, ...below };
 }

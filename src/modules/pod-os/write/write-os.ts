@@ -5,9 +5,9 @@ import { specPath } from "../../../core/kubernetes/workloads.ts";
 import type { Context } from "../../../core/module/module.ts";
 import type { Path } from "../../../core/path.ts";
 import type { RequestTemplate } from "../hooks/request-template.ts";
+import { selectsOS } from "../os/contradictions.ts";
 import { OS_LABEL, resolvePodOS } from "../os/resolve.ts";
 import { runtimeClassOf } from "../os/runtime-class.ts";
-import { selectsOS } from "../os/selects-os.ts";
 import { validatePodOS } from "../os/validate.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { at, isObject, type JsonObject, stringAt } from "../../../core/json.ts";
 import type { CommandCode, PlannedChange } from "../../../core/module/command.ts";
-import { REQUESTER, requesterOf } from "../decision/count.ts";
 import type { BackfillArgs } from "../declaration.ts";
+import { REQUESTER, requesterOf } from "../projects.ts";
 import { readAuditLog } from "./audit-log.ts";
 import { readOwners } from "./owners-csv.ts";
 

@@ -1,8 +1,8 @@
 import type { Json } from "../../../core/json.ts";
 import type { CommandCode } from "../../../core/module/command.ts";
 import type { UsageFlags } from "../declaration.ts";
-import { unenforcedBecause } from "../policy/enforced.ts";
-import { limitsIn } from "../policy/stored.ts";
+import { limitsIn } from "../kinds.ts";
+import { unenforcedBecause } from "../usage/enforced.ts";
 import { type SubjectUsage, subjectUsages } from "../usage/subject-usage.ts";
 
 /** Names in a row; `-o json` has them all. */

@@ -4,8 +4,22 @@ import { type AdmissionRequest, resourceName } from "../../../core/evaluate/requ
 import { nameIn } from "../../../core/evaluate/status.ts";
 import type { Count } from "../../../core/module/metric.ts";
 import type { ProjectLimits } from "../policy/policy.ts";
-import type { Usage } from "./count.ts";
-import type { Creation } from "./creation.ts";
+import type { Usage } from "../projects.ts";
+import type { LimitSubject } from "../subject.ts";
+
+/** A creation that a maximum applies to: all that is left is to count. */
+export interface Creation {
+  readonly limits: ProjectLimits;
+  /** Whose projects are counted. */
+  readonly subject: LimitSubject;
+  /** Whom the project is for. */
+  readonly username: string;
+  /** The name of the new project. */
+  readonly project: string;
+  readonly max: number;
+  /** `limits[2]`, `maxProjectsForSystemUsers` */
+  readonly rule: string;
+}
 
 /** Names in a message: more are found with `usher project-limit usage`. */
 const MOST_NAMES = 10;
@@ -53,7 +67,7 @@ function describeUsage({ count, names }: Usage): string {
 }
 
 /** `namespaces "shop" is forbidden:`, as Kubernetes itself says it. */
-export function forbidden(request: AdmissionRequest): string {
+function forbidden(request: AdmissionRequest): string {
   return `${resourceName(request.resource)} "${nameIn(request.name, request.object)}" is forbidden:`;
 }
 

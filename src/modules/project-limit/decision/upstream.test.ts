@@ -12,10 +12,10 @@ import { fieldPath } from "../../../core/path.ts";
 import { checkObject } from "../../../core/policy/check.ts";
 import { Store } from "../../../core/view/store.ts";
 import { projectRequestLimit } from "../kinds.ts";
+import { limitOf } from "../policy/limit.ts";
 import type { ProjectLimits } from "../policy/policy.ts";
 import { prepareLimits } from "../policy/prepare.ts";
-import { usageOf } from "./count.ts";
-import { limitOf } from "./limit.ts";
+import { usageOf } from "../projects.ts";
 
 const MULTI: JsonObject = {
   limits: [

@@ -1,6 +1,6 @@
-import { REQUESTER } from "../decision/count.ts";
-import { limitsUsers } from "../policy/exempt.ts";
+import { limitsUsers } from "../policy/limit.ts";
 import type { ProjectLimits } from "../policy/policy.ts";
+import { REQUESTER } from "../projects.ts";
 
 /**
  * Match conditions: users that can't be limited pass closed hooks also while no usher answers, and an update that leaves the requester

@@ -1,7 +1,7 @@
 import { type Json, stringAt } from "../../../core/json.ts";
 import { serviceAccountOf } from "../../../core/kubernetes/principals.ts";
-import { type Project, requesterOf, toProject } from "../decision/count.ts";
-import type { LimitSubject } from "../decision/subject.ts";
+import { type Project, requesterOf, toProject } from "../projects.ts";
+import type { LimitSubject } from "../subject.ts";
 import type { LedgerEntry } from "./project-usage.ts";
 
 /** A namespace as the ledger sees it. */

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { isObject, type Json, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
 import type { StateKind } from "../../../core/policy/kind.ts";
-import { describeSubject, type LimitSubject } from "../decision/subject.ts";
+import { describeSubject, type LimitSubject } from "../subject.ts";
 
 /** The resource of ledgers. */
 export const USAGES = "projectusages.usher.dev";

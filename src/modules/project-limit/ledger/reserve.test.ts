@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { type Fact, Facts, type Need } from "../../../core/evaluate/need.ts";
 import { type JsonObject, stringAt } from "../../../core/json.ts";
-import { type LimitSubject, ledgerName } from "../decision/subject.ts";
+import { type LimitSubject, ledgerName } from "../subject.ts";
 import { type LedgerEntry, ledgerOf, MOST_ENTRIES, USAGES } from "./project-usage.ts";
 import { MOST_OPEN, type Reservation, reserve } from "./reserve.ts";
 

@@ -1,9 +1,9 @@
 import type { Commit } from "../../../core/evaluate/decision.ts";
 import { type Facts, failureOf, type Need } from "../../../core/evaluate/need.ts";
 import { stringAt } from "../../../core/json.ts";
-import { type Usage, usageOf } from "../decision/count.ts";
-import { type LimitSubject, ledgerName } from "../decision/subject.ts";
-import type { LedgerProject } from "./match-entry.ts";
+import { type Project as Place, type Usage, usageOf } from "../projects.ts";
+import { type LimitSubject, ledgerName } from "../subject.ts";
+import { entryOf, type LedgerProject } from "./match-entry.ts";
 import {
   entriesIn,
   entryKey,
@@ -13,7 +13,6 @@ import {
   subjectText,
   USAGES,
 } from "./project-usage.ts";
-import { placesOf } from "./reservations.ts";
 
 /**
  * Places of one subject that are reserved and have no namespace yet. A namespace is in the view some 60 ms after it was admitted, so
@@ -24,7 +23,7 @@ export const MOST_OPEN = 250;
 /** Reservations of one name at the same time, each for a request that may create it. */
 const MOST_OF_ONE_NAME = 10;
 
-export interface ReserveRequest {
+interface ReserveRequest {
   readonly subject: LimitSubject;
   readonly limit: number;
   /** Where the limit is in the spec. */
@@ -103,4 +102,30 @@ function reserveIn(
       rests: need,
     },
   };
+}
+
+/**
+ * The places in use: by namespaces that the view shows, and by entries whose namespace it does not show yet. One name is one place,
+ * because no two namespaces share one; but a terminating namespace, which may be forgiven, can make room for another of its name, and
+ * then an entry that is not its own has a place beside it.
+ */
+function placesOf(
+  subject: LimitSubject,
+  projects: readonly LedgerProject[],
+  entries: readonly LedgerEntry[],
+): Place[] {
+  const reserved = Map.groupBy(entries, ({ name }) => name);
+  const places: Place[] = [];
+  for (const { name, terminating, ...project } of projects) {
+    places.push({ name, terminating });
+    const same = reserved.get(name) ?? [];
+    reserved.delete(name);
+    if (!terminating) continue;
+    const holder = entryOf({ name, terminating, ...project }, same, subject);
+    if (same.some((entry) => entry !== holder)) places.push({ name, terminating: false });
+  }
+  // What has no name yet will have one of its own.
+  for (const [name, same] of reserved)
+    for (const _ of name === "" ? same : [name]) places.push({ name, terminating: false });
+  return places;
 }

@@ -1,9 +1,9 @@
 import type { PolicyRef } from "../../../core/evaluate/finding.ts";
 import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
+import { checkLabelKey, checkLabelValue } from "../../../core/kubernetes/names.ts";
 import { schemaProblems } from "../../../core/policy/check-schema.ts";
 import type { Prepared } from "../../../core/policy/kind.ts";
-import { describeProblem, type Problem, warningProblem } from "../../../core/policy/problem.ts";
-import { checkSelectors } from "./check-selectors.ts";
+import { describeProblem, type Problem, problem, warningProblem } from "../../../core/policy/problem.ts";
 import { checkExtensions } from "./extensions.ts";
 import { type LimitRule, type ProjectLimits, SINGLETON } from "./policy.ts";
 import { shadowedRules } from "./shadowed.ts";
@@ -13,7 +13,7 @@ import { limitSpec } from "./spec-schema.ts";
  * The control plane, and on OpenShift the API server that creates the Namespace of an admitted ProjectRequest: its annotation names
  * the user, and is kept.
  */
-export const EXEMPT_GROUPS = [
+const EXEMPT_GROUPS = [
   "system:masters",
   "system:serviceaccounts:kube-system",
   "system:serviceaccounts:openshift-apiserver",
@@ -111,4 +111,19 @@ function strings(value: Json | undefined): string[] {
 
 function integer(value: Json | undefined): number | undefined {
   return typeof value === "number" && Number.isInteger(value) ? value : undefined;
+}
+
+/** Whether keys and values of selectors are label keys and values. The path is the selector's, as upstream's is. */
+function checkSelectors(spec: JsonObject): Problem[] {
+  return listAt(spec, "limits").flatMap((rule, i) => {
+    const selector = at(rule, "selector");
+    if (!isObject(selector)) return [];
+    const wrong = Object.entries(selector).flatMap(([key, value]) => [
+      checkLabelKey(key),
+      typeof value === "string" ? checkLabelValue(value) : undefined,
+    ]);
+    return wrong.flatMap((text) =>
+      text === undefined ? [] : [problem(["spec", "limits", i, "selector"], text)],
+    );
+  });
 }

@@ -1,6 +1,6 @@
 import { serviceAccountOf } from "../../../core/kubernetes/principals.ts";
 import { type Problem, warningProblem } from "../../../core/policy/problem.ts";
-import { isUserName } from "../decision/limit.ts";
+import { isUserName } from "./limit.ts";
 import type { LimitRule, ProjectLimits } from "./policy.ts";
 
 /**

@@ -9,7 +9,7 @@ import {
 } from "../../../../test/builders/project-limit.ts";
 import type { AdmissionRequest } from "../../../core/evaluate/request.ts";
 import type { JsonObject } from "../../../core/json.ts";
-import { requesterOf } from "../decision/count.ts";
+import { requesterOf } from "../projects.ts";
 
 const SPEC = { limits: [{ maxProjects: 2 }], namespaces: {}, trustedAnnotators: ["portal"] };
 const BOB = userInfo("bob");

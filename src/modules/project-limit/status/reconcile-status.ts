@@ -4,8 +4,7 @@ import { at, equal, isObject, type JsonObject, listAt, stringAt } from "../../..
 import type { IgnoredObject } from "../../../core/module/operator.ts";
 import { liveObject, type ReconcileContext, type ReconcileResult } from "../../../core/module/reconciler.ts";
 import { checkObject } from "../../../core/policy/check.ts";
-import { projectRequestLimit } from "../kinds.ts";
-import { LIMITS } from "../policy/stored.ts";
+import { LIMITS, projectRequestLimit } from "../kinds.ts";
 import { IGNORED, ignoredStatus, limitsStatus } from "./status.ts";
 
 /** Counts in the status follow the namespaces with this delay: they are created all day, and each write is seen by all watchers. */

@@ -14,7 +14,7 @@ import { at, type JsonObject, listAt } from "../../../core/json.ts";
 import { DEFAULT_INSTALLATION, type Installation } from "../../../core/module/installation.ts";
 import type { Change } from "../../../core/view/view.ts";
 import { projectLimit } from "../index.ts";
-import { LIMITS, limitsIn } from "../policy/stored.ts";
+import { LIMITS, limitsIn } from "../kinds.ts";
 import { limitReconciler } from "../reconciler.ts";
 import { MOST_NAMED, usageFigures } from "../usage/metrics.ts";
 import { type SubjectUsage, subjectUsages } from "../usage/subject-usage.ts";

@@ -3,11 +3,11 @@ import { hasMatchConditions } from "../../../core/kubernetes/versions.ts";
 import { conditionOf, type ObservedCondition, observed, validity } from "../../../core/policy/condition.ts";
 import type { Problem } from "../../../core/policy/problem.ts";
 import type { View } from "../../../core/view/view.ts";
-import { USERS } from "../decision/limit.ts";
 import { MOST_ENTRIES } from "../ledger/project-usage.ts";
-import { unenforcedBecause } from "../policy/enforced.ts";
 import { differences } from "../policy/extensions.ts";
+import { USERS } from "../policy/limit.ts";
 import type { ProjectLimits } from "../policy/policy.ts";
+import { unenforcedBecause } from "../usage/enforced.ts";
 import { type SubjectUsage, statesOf, subjectUsages } from "../usage/subject-usage.ts";
 
 /** The status of the object that counts. */

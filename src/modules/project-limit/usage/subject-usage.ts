@@ -1,15 +1,18 @@
+import type { Assembly } from "../../../core/evaluate/assembly.ts";
 import { stringAt } from "../../../core/json.ts";
 import { serviceAccountOf } from "../../../core/kubernetes/principals.ts";
+import type { Standing } from "../../../core/module/standing.ts";
 import type { View } from "../../../core/view/view.ts";
-import { type Project, requesterOf, toProject, usageOf } from "../decision/count.ts";
-import { isUserName, limitOf, USERS } from "../decision/limit.ts";
-import { describeSubject, type LimitSubject, ledgerName, subjectOf } from "../decision/subject.ts";
+import { limitsIn } from "../kinds.ts";
 import { USAGES } from "../ledger/project-usage.ts";
-import { isExemptUser } from "../policy/exempt.ts";
+import { isExemptUser, isUserName, limitOf, USERS } from "../policy/limit.ts";
 import type { ProjectLimits } from "../policy/policy.ts";
+import { type Project, requesterOf, toProject, usageOf } from "../projects.ts";
+import { describeSubject, type LimitSubject, ledgerName, subjectOf } from "../subject.ts";
+import { unenforcedBecause } from "./enforced.ts";
 
 export const STATES = ["below", "last", "full", "over"] as const;
-export type State = (typeof STATES)[number];
+type State = (typeof STATES)[number];
 
 /** What one subject has, and may have. */
 export interface SubjectUsage {
@@ -111,4 +114,18 @@ export function statesOf(usages: readonly SubjectUsage[]): Record<State, number>
   const counts = { below: 0, last: 0, full: 0, over: 0 };
   for (const { state } of usages) if (state !== undefined) counts[state] += 1;
   return counts;
+}
+
+/** The users that have more projects than they may. */
+export function standing({ view }: Assembly): Standing[] {
+  const limits = limitsIn(view);
+  if (limits === undefined || unenforcedBecause(limits, view) !== undefined) return [];
+  return subjectUsages(view, limits)
+    .filter(({ state }) => state === "over")
+    .map(({ subject, count, max, rule = "" }) => ({
+      object: { kind: "User", name: subject },
+      changes: [],
+      holds: [],
+      violation: `${count} projects, at most ${max} (${rule})`,
+    }));
 }

@@ -2,9 +2,9 @@ import { isObject, type JsonObject, stringAt } from "../../../core/json.ts";
 import type { Read } from "../../../core/module/module.ts";
 import { likelyMistake, type Problem } from "../../../core/policy/problem.ts";
 import type { View } from "../../../core/view/view.ts";
-import { PROJECTS } from "../decision/count.ts";
-import { USERS } from "../decision/limit.ts";
-import { type ProjectLimits, SINGLETON } from "./policy.ts";
+import { USERS } from "../policy/limit.ts";
+import { type ProjectLimits, SINGLETON } from "../policy/policy.ts";
+import { PROJECTS } from "../projects.ts";
 
 /** OpenShift's API for users that may not create namespaces. It has no objects to read. */
 export const PROJECT_REQUESTS: Read = {

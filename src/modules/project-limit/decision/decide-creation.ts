@@ -2,20 +2,29 @@ import { allow, need, type Result } from "../../../core/evaluate/decision.ts";
 import type { Finding } from "../../../core/evaluate/finding.ts";
 import type { Need } from "../../../core/evaluate/need.ts";
 import { nameIn } from "../../../core/evaluate/status.ts";
+import { stringAt } from "../../../core/json.ts";
+import type { Count } from "../../../core/module/metric.ts";
 import type { Context, TraceEntry } from "../../../core/module/module.ts";
-import { admitExactly } from "../ledger/admit.ts";
-import { NAME_LENGTH } from "../ledger/project-usage.ts";
-import { ledgerNeed } from "../ledger/reserve.ts";
-import { isExempt } from "../policy/exempt.ts";
+import { projectOf } from "../ledger/match-entry.ts";
+import { CONFLICTS, RESERVATIONS } from "../ledger/metrics.ts";
+import { type LedgerEntry, NAME_LENGTH } from "../ledger/project-usage.ts";
+import { ledgerNeed, reserve } from "../ledger/reserve.ts";
+import { isExempt, limitOf, type Requester, traceLimits, USERS, type UserFact } from "../policy/limit.ts";
 import type { ProjectLimits } from "../policy/policy.ts";
-import { projectsOf, usageOf } from "./count.ts";
-import type { Creation } from "./creation.ts";
-import { limitOf, type Requester, traceLimits, USERS, type UserFact } from "./limit.ts";
-import { admitted, invalidLimits, lookupFailed, overLimit, userMissing } from "./responses.ts";
-import { subjectOf } from "./subject.ts";
+import { namespacesOf, projectsOf, usageOf } from "../projects.ts";
+import { subjectOf } from "../subject.ts";
+import {
+  admitted,
+  type Creation,
+  invalidLimits,
+  ledgerBusy,
+  lookupFailed,
+  overLimit,
+  userMissing,
+} from "./responses.ts";
 
 /** Judges the creation of a project for a user: may it have one more? `findings` are those of what was checked before. */
-export function judgeCreation(
+export function decideCreation(
   context: Context,
   limits: ProjectLimits,
   requester: Requester,
@@ -86,4 +95,32 @@ function admitBestEffort(
   const usage = usageOf(projectsOf(view, creation.subject));
   if (usage.count >= creation.max) return overLimit(request, creation, usage);
   return allow([...findings, ...admitted(creation, usage)]);
+}
+
+/** Counts exactly: a place is reserved in the ledger of the subject before the creation is admitted. */
+function admitExactly(context: Context, creation: Creation, findings: readonly Finding[]): Result {
+  const { view, facts, request } = context;
+  const { subject, max: limit, rule } = creation;
+  const projects = namespacesOf(view, subject).map(projectOf);
+  const reservation = reserve({ subject, limit, rule, entry: entryFor(context), projects, facts });
+  if ("need" in reservation) return need(reservation.need);
+  const conflicts: Count[] =
+    facts.conflicts === 0 ? [] : [{ metric: CONFLICTS, labels: {}, by: facts.conflicts }];
+  if ("busy" in reservation) return ledgerBusy(request, creation, reservation.busy, conflicts);
+  if ("full" in reservation) return overLimit(request, creation, reservation.full, conflicts);
+  const { used, commit } = reservation;
+  const counts = commit === undefined ? conflicts : [...conflicts, { metric: RESERVATIONS, labels: {} }];
+  return allow([...findings, ...admitted(creation, used)], commit, counts);
+}
+
+/**
+ * What is reserved. A Namespace has the uid already with which it will be stored. What follows from a ProjectRequest is another object:
+ * whatever has the name by then, unless it has it now.
+ */
+function entryFor({ request, object, view }: Context): LedgerEntry {
+  const name = stringAt(object.object, "metadata", "name") ?? request.name;
+  const uid = stringAt(object.object, "metadata", "uid");
+  if (request.resource.resource === "namespaces" && uid !== undefined) return { name, uid };
+  const replaces = stringAt(view.get("namespaces", "", name), "metadata", "uid");
+  return { name, request: request.uid, ...(replaces === undefined ? {} : { replaces }) };
 }

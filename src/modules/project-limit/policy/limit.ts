@@ -1,8 +1,9 @@
 import type { Fact } from "../../../core/evaluate/need.ts";
+import type { UserInfo } from "../../../core/evaluate/request.ts";
 import { type Json, own } from "../../../core/json.ts";
 import { serviceAccountOf } from "../../../core/kubernetes/principals.ts";
 import type { Access, TraceEntry } from "../../../core/module/module.ts";
-import type { LimitRule, ProjectLimits } from "../policy/policy.ts";
+import type { LimitRule, ProjectLimits } from "./policy.ts";
 
 export const USERS = "users.user.openshift.io";
 
@@ -20,7 +21,7 @@ export interface Requester {
   readonly groups: readonly string[] | undefined;
 }
 
-export type Limit =
+type Limit =
   | { readonly unlimited: true }
   /** `rule`: where in the spec it is said, such as `limits[2]`. */
   | { readonly max: number; readonly rule: string }
@@ -147,4 +148,26 @@ function labelsOf(
 function matchesLabels({ selector }: LimitRule, labels: Json | undefined): boolean {
   for (const [key, value] of selector) if (own(labels, key) !== value) return false;
   return true;
+}
+
+/** Whether the user is never limited, and may set and change requesters. */
+export function isExempt({ exempt }: ProjectLimits, { username, groups }: UserInfo): boolean {
+  return exempt.users.has(username) || groups.some((group) => exempt.groups.has(group));
+}
+
+/** The same of a user of whom no request is at hand: a service account's groups follow from its name. */
+export function isExemptUser(limits: ProjectLimits, username: string): boolean {
+  const account = serviceAccountOf(username);
+  const groups =
+    account === undefined ? [] : ["system:serviceaccounts", `system:serviceaccounts:${account.namespace}`];
+  return isExempt(limits, { username, groups });
+}
+
+export function isTrusted({ trustedAnnotators }: ProjectLimits, { username }: UserInfo): boolean {
+  return trustedAnnotators.has(username);
+}
+
+/** Whether a rule may ever limit ordinary users; without rules not even their User object is read. */
+export function limitsUsers({ rules }: ProjectLimits): boolean {
+  return rules.length > 0;
 }

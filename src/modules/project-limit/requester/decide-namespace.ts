@@ -1,17 +1,17 @@
 import { allow, type Result } from "../../../core/evaluate/decision.ts";
 import type { Finding } from "../../../core/evaluate/finding.ts";
 import type { Context } from "../../../core/module/module.ts";
-import { REQUESTER, requesterOf } from "../decision/count.ts";
-import { judgeCreation } from "../decision/judge.ts";
+import { decideCreation } from "../decision/decide-creation.ts";
 import { wrongRequester } from "../decision/responses.ts";
-import { isExempt, isExemptUser, isTrusted } from "../policy/exempt.ts";
+import { isExempt, isExemptUser, isTrusted } from "../policy/limit.ts";
 import type { ProjectLimits } from "../policy/policy.ts";
+import { REQUESTER, requesterOf } from "../projects.ts";
 
 /**
  * Judges a new Namespace as its requester's, and refuses a changed requester. The stamp is compared with the user that asks, because a
  * namespace may have escaped mutation.
  */
-export function judgeNamespace(context: Context, limits: ProjectLimits): Result {
+export function decideNamespace(context: Context, limits: ProjectLimits): Result {
   const { request, object } = context;
   const passes = (why: string): Result => {
     context.trace?.({ policy: limits.ref, applies: "not", why });
@@ -32,11 +32,11 @@ export function judgeNamespace(context: Context, limits: ProjectLimits): Result 
   if (request.operation !== "CREATE" || request.subResource !== "")
     return passes(`${request.operation} of a namespace is not limited`);
   const { username, groups } = request.userInfo;
-  if (written === username) return judgeCreation(context, limits, { username, groups });
+  if (written === username) return decideCreation(context, limits, { username, groups });
   if (written === "" || !isTrusted(limits, request.userInfo))
     return refuses(`${REQUESTER} must be "${username}", got "${written}"`);
   if (isExemptUser(limits, written)) return passes(`user ${written} is exempt`);
-  return judgeCreation(
+  return decideCreation(
     context,
     limits,
     { username: written, groups: undefined },
@@ -49,4 +49,28 @@ function unknownGroups(limits: ProjectLimits, username: string): Finding[] {
   if (!limits.rules.some(({ groups }) => groups !== undefined)) return [];
   const message = `groups of user ${username} are not known: rules with groups do not match`;
   return [{ policy: limits.ref, rule: "requester", outcome: "skipped", message, warn: 40 }];
+}
+
+const PATH = ["metadata", "annotations", REQUESTER];
+const WARN = 40;
+
+/** Sets the requester of a new namespace, whatever its creator wrote, and restores one that an update removes. */
+export function stampRequester({ request, object }: Context, limits: ProjectLimits): Result {
+  const { userInfo, operation } = request;
+  const written = requesterOf(object.object) ?? "";
+  const chooses = isExempt(limits, userInfo) || isTrusted(limits, userInfo);
+  const about = { policy: limits.ref, rule: "requester", path: PATH, recordedByModule: true as const };
+  if (operation === "CREATE") {
+    if (written === userInfo.username || userInfo.username === "" || (chooses && written !== ""))
+      return allow();
+    const message = `requester is ${userInfo.username}`;
+    object.set(PATH, userInfo.username, { ...about, outcome: "applied", message });
+  } else if (operation === "UPDATE") {
+    const stored = requesterOf(request.oldObject) ?? "";
+    if (chooses || written !== "" || stored === "") return allow();
+    const message = `${REQUESTER} can't be removed: kept ${stored}`;
+    const kept: Finding = { ...about, outcome: "applied", code: "USHER-Q04", message, warn: WARN };
+    object.set(PATH, stored, kept);
+  }
+  return allow();
 }

@@ -18,9 +18,9 @@ import type { AdmissionRequest } from "../../../core/evaluate/request.ts";
 import { responseOf } from "../../../core/evaluate/response.ts";
 import { at, type JsonObject } from "../../../core/json.ts";
 import type { Change } from "../../../core/view/view.ts";
-import { USERS } from "../decision/limit.ts";
 import { projectLimit } from "../index.ts";
-import { USAGES } from "./project-usage.ts";
+import { USAGES } from "../ledger/project-usage.ts";
+import { USERS } from "../policy/limit.ts";
 
 const SPEC = { limits: [{ groups: ["limited"], maxProjects: 2 }], namespaces: {} };
 const ANN = userInfo("ann", ["limited"]);

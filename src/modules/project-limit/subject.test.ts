@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it, test } from "vitest";
-import { checkSubdomain } from "../../../core/kubernetes/names.ts";
+import { checkSubdomain } from "../../core/kubernetes/names.ts";
 import { describeSubject, type LimitSubject, ledgerName, subjectOf } from "./subject.ts";
 
 describe("the subject of a request", () => {

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { serviceAccountOf } from "../../../core/kubernetes/principals.ts";
+import { serviceAccountOf } from "../../core/kubernetes/principals.ts";
 
 /** Whose projects are counted together: a user or service account by its user name, or all service accounts of a namespace. */
 export type LimitSubject = { readonly username: string } | { readonly serviceAccountsOf: string };

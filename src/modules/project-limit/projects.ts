@@ -1,8 +1,8 @@
-import type { Json, JsonObject } from "../../../core/json.ts";
-import { stringAt } from "../../../core/json.ts";
-import { serviceAccountOf } from "../../../core/kubernetes/principals.ts";
-import type { Read } from "../../../core/module/module.ts";
-import type { Index, View } from "../../../core/view/view.ts";
+import type { Json, JsonObject } from "../../core/json.ts";
+import { stringAt } from "../../core/json.ts";
+import { serviceAccountOf } from "../../core/kubernetes/principals.ts";
+import type { Read } from "../../core/module/module.ts";
+import type { Index, View } from "../../core/view/view.ts";
 import type { LimitSubject } from "./subject.ts";
 
 /** Whose limit a namespace counts for. */
@@ -19,7 +19,7 @@ export const BY_REQUESTER: Index = {
   },
 };
 
-export const BY_REQUESTER_NAMESPACE: Index = {
+const BY_REQUESTER_NAMESPACE: Index = {
   name: "requester-namespace",
   values: (namespace) => {
     const account = serviceAccountOf(requesterOf(namespace) ?? "");

@@ -1,0 +1,148 @@
+import type { Assembly } from "../evaluate/assembly.ts";
+import { evaluate, type Host } from "../evaluate/evaluate.ts";
+import { draftOf, type Evaluation } from "../evaluate/evaluate-hooks.ts";
+import { patchOf } from "../evaluate/patch.ts";
+import type { AdmissionRequest, UserInfo } from "../evaluate/request.ts";
+import { at, isObject, type JsonObject } from "../json.ts";
+import { admissionDefaults } from "../kubernetes/defaults/defaults.ts";
+import { type ReviewResult, resultOf } from "./result.ts";
+
+/** What requests are evaluated by: an assembly, and the facts beyond its view. */
+export interface Stage extends Pick<Host, "fetch" | "commit"> {
+  readonly assembly: Assembly;
+  /** An object that was allowed, for stages where it counts for later requests. */
+  readonly admit: (request: AdmissionRequest, object: JsonObject) => void;
+}
+
+export interface Review {
+  readonly result: ReviewResult;
+  /** The mutating phase, whose edits --emit replays on the manifest. */
+  readonly evaluation: Evaluation;
+  /** The pod that is created, or one of the template, with usher's changes. Absent where there is none, or the request is denied. */
+  readonly pod?: JsonObject;
+}
+
+/** Evaluates one request exactly as the webhook would: mutate, then validate on the result. What it is allowed counts for the next. */
+async function review(
+  request: AdmissionRequest,
+  stage: Stage,
+  options: { readonly trace: boolean; readonly now: number },
+): Promise<Review> {
+  const { assembly } = stage;
+  const host: Host = {
+    fetch: (needs) => stage.fetch(needs),
+    commit: (commit) => stage.commit(commit),
+    expired: () => false,
+  };
+  const { trace, now } = options;
+  const call = { assembly, hooks: assembly.hooks, request, now, trace, draft: draftOf(request) };
+  const mutated = await evaluate({ ...call, phase: "mutate" }, host);
+  const patch = request.object === undefined ? [] : patchOf(mutated.draft);
+  const phases = [mutated];
+  // A request that the first phase denies never reaches the second.
+  if (mutated.denials.length === 0) phases.push(await evaluate({ ...call, phase: "validate" }, host));
+  if (phases.every(({ denials }) => denials.length === 0)) stage.admit(request, mutated.draft.object);
+  return {
+    result: resultOf(request, phases, patch, trace ? assembly.hooks : undefined),
+    evaluation: mutated,
+  };
+}
+
+/** The service accounts in kube-system by which controllers create pods of a template. */
+const CONTROLLERS: Readonly<Record<string, string>> = {
+  Deployment: "replicaset-controller",
+  ReplicaSet: "replicaset-controller",
+  ReplicationController: "replication-controller",
+  StatefulSet: "statefulset-controller",
+  DaemonSet: "daemon-set-controller",
+  Job: "job-controller",
+  CronJob: "job-controller",
+};
+
+/** The user that creates the pods of a controller of this kind; `undefined` for a controller that Kubernetes does not have. */
+export function podCreator(kind: string): UserInfo | undefined {
+  const controller = CONTROLLERS[kind];
+  return controller === undefined
+    ? undefined
+    : userInfoFor(`system:serviceaccount:kube-system:${controller}`, []);
+}
+
+/** Reviews a request, and of a workload that is allowed a pod of its template too: a workload whose pods are refused never runs. */
+export async function reviewWithPods(
+  request: AdmissionRequest,
+  stage: Stage,
+  options: Parameters<typeof review>[2],
+): Promise<Review> {
+  const reviewed = await review(request, stage, options);
+  const { result, evaluation } = reviewed;
+  if (result.verdict === "deny") return reviewed;
+  const object = evaluation.draft.object;
+  if (request.kind.group === "" && request.kind.kind === "Pod" && request.subResource === "")
+    return { ...reviewed, pod: object };
+  const pod = podOf(request, object, stage);
+  if (pod === undefined) return reviewed;
+  const ofPod = await review(pod, stage, { trace: false, now: options.now });
+  const { violations } = ofPod.result;
+  return violations.length === 0
+    ? { ...reviewed, pod: ofPod.evaluation.draft.object }
+    : { result: { ...result, podViolations: violations }, evaluation };
+}
+
+/** As the controller creates it, without what depends on the pod's number or node. It is a dry run: it counts for nothing. */
+function podOf(
+  request: AdmissionRequest,
+  object: JsonObject,
+  { assembly }: Stage,
+): AdmissionRequest | undefined {
+  const { kind, subResource, namespace, name, uid } = request;
+  const workload = assembly.installation.workloads.byKind(kind.group, kind.kind);
+  const userInfo = podCreator(kind.kind);
+  if (
+    workload === undefined ||
+    workload.template.length === 0 ||
+    subResource !== "" ||
+    userInfo === undefined
+  )
+    return undefined;
+  const template = at(object, ...workload.template);
+  if (!isObject(template) || !isObject(template["spec"])) return undefined;
+  const { labels, annotations } = isObject(template["metadata"]) ? template["metadata"] : {};
+  const owner = { apiVersion: apiVersionOf(kind), kind: kind.kind, name, uid, controller: true };
+  const metadata = { generateName: `${name}-`, namespace, labels, annotations, ownerReferences: [owner] };
+  const pod = JSON.parse(
+    JSON.stringify({ apiVersion: "v1", kind: "Pod", metadata, spec: template["spec"] }),
+  ) as JsonObject;
+  return {
+    uid: `${uid}-pod`,
+    kind: { group: "", version: "v1", kind: "Pod" },
+    resource: { group: "", version: "v1", resource: "pods" },
+    subResource: "",
+    name: "",
+    namespace,
+    operation: "CREATE",
+    userInfo,
+    object: admissionDefaults(pod, { priorityClasses: [], operation: "CREATE" }),
+    oldObject: undefined,
+    dryRun: true,
+    options: undefined,
+    unvalidated: true,
+  };
+}
+
+function apiVersionOf({ group, version }: AdmissionRequest["kind"]): string {
+  return group === "" ? version : `${group}/${version}`;
+}
+
+const SERVICE_ACCOUNT = /^system:serviceaccount:([^:]+):[^:]+$/;
+
+/** The user of a request, with the groups that the API server adds on impersonation. */
+export function userInfoFor(username: string, groups: readonly string[]): UserInfo {
+  const [, namespace] = SERVICE_ACCOUNT.exec(username) ?? [];
+  const own =
+    groups.length === 0 && namespace !== undefined
+      ? ["system:serviceaccounts", `system:serviceaccounts:${namespace}`]
+      : groups;
+  const known = username === "system:anonymous" ? "system:unauthenticated" : "system:authenticated";
+  const complete = own.includes("system:authenticated") || own.includes("system:unauthenticated");
+  return { username, groups: complete ? [...own] : [...own, known] };
+}
