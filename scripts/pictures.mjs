@@ -1,4 +1,4 @@
-// `npm run pictures`: draws the ways of a pod, of a node and of a project into docs/images, light and dark.
+// `npm run pictures`: draws the pictures of the documents into docs/images, light and dark.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "./setup.mjs";
@@ -93,6 +93,59 @@ const PICTURES = {
   },
 };
 
+/** Workloads on the left, places on the right; an arrow says that usher lets the one get to the other, a crossed one that it does not. */
+const PLACEMENTS = {
+  "gpu-nodes": {
+    title: "GPU nodes are for the namespace ml",
+    from: ["ml/training", "team-a/miner"],
+    to: ["gpu-0 (protected)", "worker-0"],
+    arrows: [
+      [0, 0, true],
+      [1, 0, false],
+      [1, 1, true],
+    ],
+  },
+  "edge-nodes": {
+    title: "Rules label nodes by their names",
+    from: ["edge-north-1", "core-7"],
+    to: ["pool=edge, site=north", "taint dedicated=edge", "no label of the domain"],
+    arrows: [
+      [0, 0, true],
+      [0, 1, true],
+      [1, 2, true],
+    ],
+  },
+  "project-quota": {
+    title: "Two projects for each user, ten for bob",
+    from: ["alice, third project", "bob, second project"],
+    to: ["stored"],
+    arrows: [
+      [0, 0, false],
+      [1, 0, true],
+    ],
+  },
+  "windows-nodes": {
+    title: "Pods for Windows reach Windows nodes",
+    from: ["reports (windows)", "web (linux)"],
+    to: ["win-0", "lin-0"],
+    arrows: [
+      [0, 0, true],
+      [0, 1, false],
+      [1, 1, true],
+    ],
+  },
+  restricted: {
+    title: "Two of three workloads would be refused at restricted",
+    from: ["Deployment web", "CronJob backup", "Deployment reports"],
+    to: ["shop at restricted"],
+    arrows: [
+      [0, 0, false],
+      [1, 0, false],
+      [2, 0, true],
+    ],
+  },
+};
+
 const COLOURS = {
   "": {
     text: "#1b1f24",
@@ -124,11 +177,11 @@ function draw({ title, rows, continues }, colours) {
   const height =
     2 * MARGIN + (rows.length - 1) * ROW + BOX.height + (rows.at(-1).some(({ no }) => no) ? 44 : 0);
   const text = rows.flat().flatMap(({ name, lines, no }) => [name, ...lines, no ?? ""]);
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="${title}: ${text.filter(Boolean).join(", ")}" font-family="system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif" font-size="13">
-<defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0 8 4 0 8z" fill="${colours.muted}"/></marker><marker id="out" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0 8 4 0 8z" fill="${colours.no}"/></marker></defs>
-${rows.map((row, index) => drawRow(row, MARGIN + index * ROW, continues && index < rows.length - 1, colours)).join("\n")}
-</svg>
-`;
+  const drawn = rows.map((row, index) =>
+    drawRow(row, MARGIN + index * ROW, continues && index < rows.length - 1, colours),
+  );
+  const label = `${title}: ${text.filter(Boolean).join(", ")}`;
+  return framed(label, width, height, drawn.join("\n"), colours);
 }
 
 function drawRow(row, top, continues, colours) {
@@ -171,7 +224,44 @@ function drawStep({ name, lines, usher, no }, x, y, colours) {
   return parts.join("\n");
 }
 
+const CHIP = { width: 250, height: 38, gap: 16, between: 190 };
+
+function drawPlacement({ title, from, to, arrows }, colours) {
+  const rows = Math.max(from.length, to.length);
+  const width = 2 * (MARGIN + CHIP.width) + CHIP.between;
+  const height = 2 * MARGIN + rows * CHIP.height + (rows - 1) * CHIP.gap;
+  const top = (index, all) => MARGIN + ((rows - all.length) / 2 + index) * (CHIP.height + CHIP.gap);
+  const chip = (label, x, y, own) =>
+    `<rect x="${x}" y="${y}" width="${CHIP.width}" height="${CHIP.height}" rx="8" fill="${own ? colours.own : colours.box}" stroke="${own ? colours.ownEdge : colours.edge}"/><text x="${x + CHIP.width / 2}" y="${y + 24}" text-anchor="middle" fill="${colours.text}">${label}</text>`;
+  const start = MARGIN + CHIP.width;
+  const parts = [
+    ...from.map((label, index) => chip(label, MARGIN, top(index, from), false)),
+    ...to.map((label, index) => chip(label, start + CHIP.between, top(index, to), true)),
+    ...arrows.map(([left, right, allowed]) => {
+      const [y1, y2] = [top(left, from) + CHIP.height / 2, top(right, to) + CHIP.height / 2];
+      const [x, y] = [start + CHIP.between / 2, (y1 + y2) / 2];
+      const line = `<path d="M${start + 5} ${y1}L${start + CHIP.between - 6} ${y2}" stroke="${allowed ? colours.muted : colours.no}" stroke-width="1.5"${allowed ? "" : ' stroke-dasharray="5 4"'} marker-end="url(#${allowed ? "arrow" : "out"})"/>`;
+      const cross = `<path d="M${x - 6} ${y - 6}l12 12m0 -12l-12 12" stroke="${colours.no}" stroke-width="2.5"/>`;
+      return allowed ? line : line + cross;
+    }),
+  ];
+  return framed(title, width, height, parts.join("\n"), colours);
+}
+
+/** The element around a drawing, with its arrowheads. */
+function framed(label, width, height, content, colours) {
+  const head = (id, colour) =>
+    `<marker id="${id}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0 8 4 0 8z" fill="${colour}"/></marker>`;
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="${label}" font-family="system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif" font-size="13">
+<defs>${head("arrow", colours.muted)}${head("out", colours.no)}</defs>
+${content}
+</svg>
+`;
+}
+
 mkdirSync(join(root, "docs/images"), { recursive: true });
-for (const [name, picture] of Object.entries(PICTURES))
-  for (const [theme, colours] of Object.entries(COLOURS))
-    writeFileSync(join(root, `docs/images/${name}${theme}.svg`), draw(picture, colours));
+for (const [theme, colours] of Object.entries(COLOURS)) {
+  const write = (name, svg) => writeFileSync(join(root, `docs/images/${name}${theme}.svg`), svg);
+  for (const [name, picture] of Object.entries(PICTURES)) write(name, draw(picture, colours));
+  for (const [name, picture] of Object.entries(PLACEMENTS)) write(name, drawPlacement(picture, colours));
+}
