@@ -16,6 +16,7 @@ import {
   seconds,
   sourceFlag,
 } from "./options.ts";
+import { testCommand } from "./test/test-command.ts";
 import { version } from "./version.ts";
 
 /** What a command returns beside its output. */
@@ -49,6 +50,7 @@ Exit codes: 0 success, 1 found something, 2 invalid arguments or input,
     );
   serveCommand(usher, io);
   reviewCommand(usher, io, outcome);
+  testCommand(usher, io, outcome);
   foresightCommands(usher, io, outcome);
   manifestsCommand(usher, io);
   installCommands(usher, io, outcome);

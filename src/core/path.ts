@@ -47,3 +47,15 @@ export function fieldPath(path: Path): string {
   }
   return text;
 }
+
+/** The path that `fieldPath` prints, `undefined` where a text is none. Digits in brackets are an index, or a key of a map. */
+export function parseFieldPath(text: string): Path | undefined {
+  const path: (string | number)[] = [];
+  const step = /(?:^|\.)([A-Za-z0-9_-]+)|\[([^\]]+)\]/y;
+  while (step.lastIndex < text.length) {
+    const [, word, inner = ""] = step.exec(text) ?? [undefined, undefined, undefined];
+    if (word === undefined && inner === "") return undefined;
+    path.push(word ?? (/^(?:0|[1-9][0-9]{0,8})$/.test(inner) ? Number(inner) : inner));
+  }
+  return path.length === 0 ? undefined : path;
+}

@@ -49,6 +49,18 @@ function isColoured({ isTTY }: Output, { FORCE_COLOR: force, NO_COLOR: no = "" }
   return isTTY === true && no === "";
 }
 
+/** Says nothing. */
+export const SILENT: Terminal = {
+  out: () => undefined,
+  note: () => undefined,
+  warn: () => undefined,
+  complain: () => undefined,
+  width: undefined,
+  paint: (_, text) => text,
+  progress: () => undefined,
+  endProgress: () => undefined,
+};
+
 /**
  * Text of a manifest that is safe to print: on one line, without control characters, escape sequences and bidirectional overrides. Names
  * are not validated yet, so they may contain anything.

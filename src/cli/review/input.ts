@@ -3,6 +3,7 @@ import { stat } from "node:fs/promises";
 import { isObject, type Json, type JsonObject, stringAt } from "../../core/json.ts";
 import type { Path } from "../../core/path.ts";
 import type { Problem } from "../../core/policy/problem.ts";
+import { isSuite } from "../../core/suite/suite.ts";
 import { decode, MAX_FILE_BYTES, readText, reasonOf, Unreadable } from "../../files/reader/bytes.ts";
 import { type Located, located, readManifests } from "../../files/reader/read-documents.ts";
 import { scanDirectory } from "../../files/source/tree.ts";
@@ -17,7 +18,7 @@ export interface InputText {
 }
 
 /** Where an object is defined; lines and columns are found by document and path. */
-interface Place {
+export interface Place {
   readonly input: InputText;
   readonly document: number;
   readonly path: Path;
@@ -131,6 +132,10 @@ export class InputReader {
         this.#note(
           `${label}: not reviewed: kustomize build ${label.replace(/\/?[^/]*$/, "") || "."} | usher review - reviews what it makes`,
         );
+        continue;
+      }
+      if (isSuite(value)) {
+        this.#note(`${label}: not reviewed: usher test ${label} runs the suite`);
         continue;
       }
       const place = { input, document, path };

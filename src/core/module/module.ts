@@ -11,6 +11,7 @@ import type { StepCounter } from "../evaluate/step-counter.ts";
 import type { JsonObject } from "../json.ts";
 import type { Path } from "../path.ts";
 import type { Kind, StateKind } from "../policy/kind.ts";
+import type { Mutations, Weakening } from "../policy/mutants.ts";
 import type { Index, View } from "../view/view.ts";
 import type { Gate, Gates } from "./gates.ts";
 import type { Hook } from "./hook.ts";
@@ -219,6 +220,10 @@ export interface Module<Policy = unknown> {
    * that a caller can let other work come in between. @default nothing
    */
   readonly standing?: (assembly: Assembly) => Iterable<Standing>;
+  /** How its policies are weakened one thing at a time, so that a test suite can show that it notices. @default not at all */
+  readonly mutations?: readonly Mutations[];
+  /** The same of its settings, which decide as policies do. @default not at all */
+  readonly settingMutations?: Weakening;
   /** What its needs and planned writes touch, so that usher may. */
   readonly access?: readonly (Access | AccessToEach)[];
   /** The schema of its settings, under its name in `spec.modules` of the configuration. Strict. @default no settings */

@@ -18,6 +18,8 @@ export interface Review {
   readonly result: ReviewResult;
   /** The mutating phase, whose edits --emit replays on the manifest. */
   readonly evaluation: Evaluation;
+  /** The phases that ran: mutate, and where it does not deny, validate. */
+  readonly phases: readonly Evaluation[];
   /** The pod that is created, or one of the template, with usher's changes. Absent where there is none, or the request is denied. */
   readonly pod?: JsonObject;
 }
@@ -45,6 +47,7 @@ async function review(
   return {
     result: resultOf(request, phases, patch, trace ? assembly.hooks : undefined),
     evaluation: mutated,
+    phases,
   };
 }
 
@@ -85,7 +88,7 @@ export async function reviewWithPods(
   const { violations } = ofPod.result;
   return violations.length === 0
     ? { ...reviewed, pod: ofPod.evaluation.draft.object }
-    : { result: { ...result, podViolations: violations }, evaluation };
+    : { ...reviewed, result: { ...result, podViolations: violations } };
 }
 
 /** As the controller creates it, without what depends on the pod's number or node. It is a dry run: it counts for nothing. */

@@ -9,6 +9,7 @@ import {
   WRITE_IN_QUOTES,
   warningProblem,
 } from "../../core/policy/problem.ts";
+import { isSuite } from "../../core/suite/suite.ts";
 import { namespaceIn, type Resource, type Resources } from "./resources.ts";
 
 /** Where an object is. */
@@ -73,6 +74,8 @@ export function entriesOf(
   place: EntryPlace,
   resources: Resources,
 ): { readonly entries: readonly Entry[]; readonly problems: readonly EntryProblem[] } {
+  // A suite may be beside the policies that it tests.
+  if (isSuite(value)) return { entries: [], problems: [] };
   const configurations = isObject(value) ? configurationsIn(value, resources.configurations) : undefined;
   if (configurations === undefined) {
     const { entry, problems } = entryOf(value, place, resources);

@@ -11,6 +11,7 @@ import type { GuardPolicy } from "./groups/policy.ts";
 import { hooks } from "./hooks/hooks.ts";
 import { override, policy, policyConfig, scheduler } from "./kinds.ts";
 import { DECISION_METRICS, STATUS_METRICS } from "./metrics.ts";
+import { MUTATIONS, SETTING_MUTATIONS } from "./mutations.ts";
 import { GATE, GATE_ON, MANAGES_TAINT, MODULE, settingsSchema } from "./settings.ts";
 import { guardReconciler } from "./status/reconciler.ts";
 
@@ -99,5 +100,7 @@ export const nodeGuard: Module = defineModule<GuardPolicy>({
   settings: settingsSchema,
   gates: [GATE],
   predecessors: PREDECESSORS,
+  mutations: MUTATIONS,
+  settingMutations: SETTING_MUTATIONS,
   codes: CODES,
 });

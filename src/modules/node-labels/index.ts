@@ -6,6 +6,7 @@ import { startupCleanup } from "./desired/node-patch.ts";
 import { standing } from "./desired/standing.ts";
 import { NodeEvaluator } from "./evaluator.ts";
 import { labels, ownedLabels } from "./kinds.ts";
+import { MUTATIONS, SETTING_MUTATIONS } from "./mutations.ts";
 import { PREDECESSORS } from "./predecessor.ts";
 import { nodeLabelsReconciler } from "./reconcile/reconciler.ts";
 import { type Policy, RuleIndex } from "./rules/rule-index.ts";
@@ -100,5 +101,7 @@ export const nodeLabels = defineModule<Policy>({
   ],
   cleanup: (installation) => [startupCleanup(installation)],
   predecessors: PREDECESSORS,
+  mutations: MUTATIONS,
+  settingMutations: SETTING_MUTATIONS,
   codes: CODES,
 });

@@ -10,6 +10,7 @@ import { allHooks } from "./hooks/hooks.ts";
 import { clusterPodSchedulingPolicy, podSchedulingPolicy } from "./kinds.ts";
 import { REFERENCE_ACCESS } from "./merge/references.ts";
 import { METRICS } from "./metrics.ts";
+import { MUTATIONS, SETTING_MUTATIONS } from "./mutations.ts";
 import { place } from "./place/place.ts";
 import type { PlacementPolicy } from "./policy/policy.ts";
 import { placementReconciler } from "./reconciler.ts";
@@ -60,6 +61,8 @@ export const placement: Module = defineModule<PlacementPolicy>({
   ],
   reconciler: defineReconciler(placementReconciler(() => placement)),
   metrics: METRICS,
+  mutations: MUTATIONS,
+  settingMutations: SETTING_MUTATIONS,
   codes: CODES,
 });
 

@@ -9,6 +9,7 @@ import { runHandler } from "./hooks/handler.ts";
 import { HANDLERS } from "./hooks/handlers.ts";
 import { podSecurityException } from "./kinds.ts";
 import { METRICS } from "./metrics.ts";
+import { MUTATIONS, SETTING_MUTATIONS } from "./mutations.ts";
 import { NODES } from "./nodes/node-os.ts";
 import { NODE_METRICS } from "./nodes/reconciler.ts";
 import { RUNTIME_CLASSES } from "./os/runtime-class.ts";
@@ -92,6 +93,8 @@ export const podOS = defineModule<Exception>({
     },
   ],
   metrics: [...METRICS, ...NODE_METRICS],
+  mutations: MUTATIONS,
+  settingMutations: SETTING_MUTATIONS,
   codes: CODES,
 });
 export * from "./library.ts";

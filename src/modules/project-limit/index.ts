@@ -9,6 +9,7 @@ import { projectRequestLimit } from "./kinds.ts";
 import { LEDGER_METRICS } from "./ledger/metrics.ts";
 import { projectUsage } from "./ledger/project-usage.ts";
 import { LEDGERS } from "./ledger/reconcile-ledgers.ts";
+import { MUTATIONS } from "./mutations.ts";
 import { operator } from "./operator/operator.ts";
 import { USER_LABELS } from "./policy/limit.ts";
 import type { ProjectLimits } from "./policy/policy.ts";
@@ -49,6 +50,7 @@ export const projectLimit = defineModule<ProjectLimits>({
   reconciler: defineReconciler(limitReconciler),
   standing,
   metrics: [...USAGE_METRICS, ...LEDGER_METRICS],
+  mutations: MUTATIONS,
   codes: CODES,
   operator,
 });
