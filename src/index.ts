@@ -71,6 +71,7 @@ export {
   type Read,
   type TraceEntry,
 } from "./core/module/module.ts";
+export { policyCheck } from "./core/module/policy-check.ts";
 export {
   defineReconciler,
   type KeysContext,
@@ -83,7 +84,6 @@ export {
 export type { Path } from "./core/path.ts";
 export { checkObject } from "./core/policy/check.ts";
 export type { CelRule, Column, Kind, KindVersion, Prepared } from "./core/policy/kind.ts";
-export { policyCheck } from "./core/policy/policy-check.ts";
 export type { Problem } from "./core/policy/problem.ts";
 export { PROVENANCE, provenanceOf } from "./core/provenance/annotation.ts";
 export type { Deadline, Source } from "./core/view/source.ts";

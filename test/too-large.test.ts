@@ -8,7 +8,7 @@ import { Facts } from "../src/core/evaluate/need.ts";
 import { type AdmissionRequest, OPERATIONS } from "../src/core/evaluate/request.ts";
 import { responseOf } from "../src/core/evaluate/response.ts";
 import { type Hook, hookWants } from "../src/core/module/hook.ts";
-import { PROTECTED_RESOURCES } from "../src/core/registration/protected.ts";
+import { PROTECTED_RESOURCES } from "../src/core/module/protected.ts";
 import { assemblyIn, MODES } from "./builders/modes.ts";
 
 /** A request for each resource and operation of a rule, in each kind of namespace. */

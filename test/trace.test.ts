@@ -7,7 +7,7 @@ import type { JsonObject } from "../src/core/json.ts";
 import { Gates } from "../src/core/module/gates.ts";
 import type { Hook, Rule } from "../src/core/module/hook.ts";
 import { DEFAULT_INSTALLATION } from "../src/core/module/installation.ts";
-import { policyCheck } from "../src/core/policy/policy-check.ts";
+import { policyCheck } from "../src/core/module/policy-check.ts";
 import { modules } from "../src/modules/all.ts";
 import { GROUP, MALLORY, NODES, NOW } from "./builders/guard.ts";
 import { outside } from "./builders/outside.ts";

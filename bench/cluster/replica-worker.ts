@@ -1,6 +1,6 @@
 // A process: usher's webhook over a live cluster, with nodes in its view or without. `usher serve` can't leave a module
 // out, so its parts are put together here.
-import { startAdmission } from "../../src/admission/server/admission-server.ts";
+import { startAdmission } from "../../src/admission/admission-server.ts";
 import { at } from "../../src/core/json.ts";
 import { SILENT } from "../../src/core/log.ts";
 import type { ClusterAccess } from "../../test/cluster/access/access.ts";

@@ -3,7 +3,8 @@
 // argument, where there is one, is a JSON Patch that every answer carries.
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
-import { LIMITS, LONGEST_CALL_MS } from "../../src/admission/server/limits.ts";
+import { LONGEST_CALL_MS } from "../../src/admission/review/routes.ts";
+import { LIMITS } from "../../src/admission/server/limits.ts";
 import { makeCertificate, namesFor } from "../../src/admission/tls/certificate.ts";
 
 const HOST = "127.0.0.1";

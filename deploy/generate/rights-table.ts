@@ -1,5 +1,5 @@
 import type { Module } from "../../src/core/module/module.ts";
-import { moduleEnabled, type SettingCondition } from "../../src/core/module/setting-condition.ts";
+import { moduleEnabled, type SettingCondition } from "../../src/core/policy/setting-condition.ts";
 import { declaredRoles } from "../../src/core/registration/rbac.ts";
 import type { DeclaredRole, Right } from "../../src/core/registration/rights.ts";
 

@@ -1,6 +1,6 @@
 import { loadModules } from "../core/module/declaration.ts";
 import type { Module } from "../core/module/module.ts";
-import { policyCheck } from "../core/policy/policy-check.ts";
+import { policyCheck } from "../core/module/policy-check.ts";
 import { declarations } from "./index.ts";
 
 /** All modules, loaded. */

@@ -4,7 +4,7 @@ import type { JsonObject } from "../../src/core/json.ts";
 import { parseVersion } from "../../src/core/kubernetes/versions.ts";
 import { Gates } from "../../src/core/module/gates.ts";
 import { DEFAULT_INSTALLATION } from "../../src/core/module/installation.ts";
-import { policyCheck } from "../../src/core/policy/policy-check.ts";
+import { policyCheck } from "../../src/core/module/policy-check.ts";
 import { modules } from "../../src/modules/all.ts";
 import { GROUP, NODES } from "./guard.ts";
 import { came, clusterPolicy, namespace } from "./policy.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { startAdmission } from "../../src/admission/server/admission-server.ts";
+import { startAdmission } from "../../src/admission/admission-server.ts";
 import { allow } from "../../src/core/evaluate/decision.ts";
 import { at } from "../../src/core/json.ts";
 import { type Log, SILENT } from "../../src/core/log.ts";

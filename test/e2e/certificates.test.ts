@@ -2,7 +2,7 @@
 // issued, trusted, and served after two minutes; only the clock that measures the time of trust is advanced. Also
 // certificates of others: cert-manager by its own code, and a stand-in for the service CA.
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { startAdmission } from "../../src/admission/server/admission-server.ts";
+import { startAdmission } from "../../src/admission/admission-server.ts";
 import { makeCertificate } from "../../src/admission/tls/certificate.ts";
 import { at, type Json, type JsonObject, stringAt } from "../../src/core/json.ts";
 import { SILENT } from "../../src/core/log.ts";

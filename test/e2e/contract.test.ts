@@ -1,7 +1,7 @@
 // The contract of a module, used by a test module through the real shells: admission server, informer cache, event
 // recorder, controller.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type AdmissionServer, startAdmission } from "../../src/admission/server/admission-server.ts";
+import { type AdmissionServer, startAdmission } from "../../src/admission/admission-server.ts";
 import type { Client } from "../../src/cluster/client/client.ts";
 import { type ClusterSource, openCluster } from "../../src/cluster/source/cluster-source.ts";
 import { Assembly } from "../../src/core/evaluate/assembly.ts";

@@ -4,7 +4,7 @@
 import { request } from "node:https";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";
-import { type AdmissionServer, startAdmission } from "../../src/admission/server/admission-server.ts";
+import { type AdmissionServer, startAdmission } from "../../src/admission/admission-server.ts";
 import { allow, need } from "../../src/core/evaluate/decision.ts";
 import type { Effects } from "../../src/core/evaluate/effects.ts";
 import type { Need } from "../../src/core/evaluate/need.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { prometheusRule } from "../../deploy/generate/observability/files.ts";
-import { startAdmission } from "../../src/admission/server/admission-server.ts";
+import { startAdmission } from "../../src/admission/admission-server.ts";
 import { at, isObject, type JsonObject, stringAt } from "../../src/core/json.ts";
 import { SILENT } from "../../src/core/log.ts";
 import { DEFAULT_INSTALLATION } from "../../src/core/module/installation.ts";

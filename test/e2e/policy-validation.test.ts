@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { KINDS, type OpenApi, typesOf } from "../../deploy/generate/kubernetes-api.ts";
-import { type AdmissionServer, startAdmission } from "../../src/admission/server/admission-server.ts";
+import { type AdmissionServer, startAdmission } from "../../src/admission/admission-server.ts";
 import type { ApiData } from "../../src/cli/review/api-types.ts";
 import api from "../../src/cli/review/kubernetes-api.json" with { type: "json" };
 import { Assembly } from "../../src/core/evaluate/assembly.ts";

@@ -6,7 +6,7 @@ import { responseOf } from "../../src/core/evaluate/response.ts";
 import { StepCounter } from "../../src/core/evaluate/step-counter.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import { hookWants } from "../../src/core/module/hook.ts";
-import { policyCheck } from "../../src/core/policy/policy-check.ts";
+import { policyCheck } from "../../src/core/module/policy-check.ts";
 import { modules } from "../../src/modules/all.ts";
 import { placement } from "../../src/modules/placement/index.ts";
 import { assemblyOf, callOf } from "../builders/evaluation.ts";

@@ -2,7 +2,7 @@ import type {
   ListedCondition,
   SettingCondition,
   ValueCondition,
-} from "../../../src/core/module/setting-condition.ts";
+} from "../../../src/core/policy/setting-condition.ts";
 
 /** Where the chart has a setting as a value of its own. */
 const VALUES: ReadonlyMap<string, string> = new Map([

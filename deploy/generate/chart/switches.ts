@@ -4,7 +4,7 @@ import {
   CONTROL_PLANE_NODES,
   HAS_NETWORK_POLICY,
   type ValueCondition,
-} from "../../../src/core/module/setting-condition.ts";
+} from "../../../src/core/policy/setting-condition.ts";
 import { declaredRoles } from "../../../src/core/registration/rbac.ts";
 import { declarations } from "../../../src/modules/index.ts";
 import { expression } from "./conditions.ts";

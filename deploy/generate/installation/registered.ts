@@ -1,5 +1,5 @@
 import { PassThrough } from "node:stream";
-import { installationObjects } from "../../../src/cli/configuration/installation.ts";
+import { installationObjects } from "../../../src/cli/install/installation.ts";
 import type { Io } from "../../../src/cli/io.ts";
 import type { JsonObject } from "../../../src/core/json.ts";
 import { declarations as modules } from "../../../src/modules/index.ts";

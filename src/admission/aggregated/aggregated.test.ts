@@ -12,7 +12,7 @@ import {
 } from "../../../test/support/admission/front-proxy.ts";
 import { startTestServer } from "../../../test/support/admission/server.ts";
 import { at, type Json, type JsonObject } from "../../core/json.ts";
-import type { AdmissionServer } from "../server/admission-server.ts";
+import type { AdmissionServer } from "../admission-server.ts";
 import type { LiveFrontProxy } from "./front-proxy.ts";
 
 let server: AdmissionServer;

@@ -13,7 +13,7 @@ import {
 import { equal, isObject } from "../../core/json.ts";
 import { factsOf, type Log } from "../../core/log.ts";
 import { previewsPolicies } from "../../core/module/installation.ts";
-import { POLICY_CHECK } from "../../core/policy/policy-check.ts";
+import { POLICY_CHECK } from "../../core/module/policy-check.ts";
 import type { Source } from "../../core/view/source.ts";
 
 /** As long as Pod Security looks at pods when the level of a namespace changes. */

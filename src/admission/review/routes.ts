@@ -1,9 +1,11 @@
 import { askedName, type Hook, type Phase } from "../../core/module/hook.ts";
-import { LONGEST_CALL_MS } from "../server/limits.ts";
 import { parseDuration } from "./duration.ts";
 
 /** The API server's default for `timeoutSeconds`, if neither the query nor a hook has one. */
 export const DEFAULT_CALL_MS = 10_000;
+
+/** The API server's validation of `timeoutSeconds` allows no longer call. */
+export const LONGEST_CALL_MS = 30_000;
 
 /** Cached URLs. An installation has a handful; beyond this the cache is emptied. */
 export const CACHED_ROUTES = 256;
@@ -27,7 +29,7 @@ export const PATH_TOKEN = /^[0-9a-f]{40}$/;
 export type AcceptsToken = (token: string | undefined) => boolean | Promise<boolean>;
 
 /** Why a URL has no route. */
-export interface NotFound {
+interface NotFound {
   readonly notFound: string;
 }
 

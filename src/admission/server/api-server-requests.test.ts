@@ -8,7 +8,7 @@ import {
   uids,
 } from "../../../test/support/admission/raw-connections.ts";
 import { type Log, SILENT } from "../../core/log.ts";
-import type { AdmissionServer } from "./admission-server.ts";
+import type { AdmissionServer } from "../admission-server.ts";
 
 describe.concurrent("requests of API servers", () => {
   let server: AdmissionServer;

@@ -4,7 +4,7 @@ import { connect, type TLSSocket } from "node:tls";
 import { expect, test } from "vitest";
 import { get } from "../../../test/support/admission/example-cluster.ts";
 import { exchange, LIMITS, request, serve, uids } from "../../../test/support/admission/raw-connections.ts";
-import type { AdmissionServer } from "./admission-server.ts";
+import type { AdmissionServer } from "../admission-server.ts";
 
 async function client({ webhookAddress: { host, port }, ca }: AdmissionServer): Promise<TLSSocket> {
   const socket = connect({ host, port, ca });

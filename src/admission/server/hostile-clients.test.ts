@@ -2,7 +2,7 @@ import { type ConnectionOptions, connect, type TLSSocket } from "node:tls";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { post, responseOf, review } from "../../../test/support/admission/example-cluster.ts";
 import { startTestServer } from "../../../test/support/admission/server.ts";
-import type { AdmissionServer } from "./admission-server.ts";
+import type { AdmissionServer } from "../admission-server.ts";
 
 const BODY_BYTES = 100_000;
 let server: AdmissionServer;

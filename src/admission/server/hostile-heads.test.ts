@@ -1,7 +1,7 @@
 // Heads that two HTTP parsers could read differently must not let one request hide in another.
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { bodyOf, exchange, serve } from "../../../test/support/admission/raw-connections.ts";
-import type { AdmissionServer } from "./admission-server.ts";
+import type { AdmissionServer } from "../admission-server.ts";
 
 let server: AdmissionServer;
 beforeAll(async () => {

@@ -1,3 +1,5 @@
+import { LONGEST_CALL_MS } from "../review/routes.ts";
+
 /** The server's limits on clients. Every limit can be set, so that tests need not wait. */
 export interface Limits {
   readonly bodyBytes: number;
@@ -39,9 +41,6 @@ const PIPELINED = 16;
 
 /** Node's own default. The API server sends some 300 bytes of headers. */
 const HEADER_BYTES = 16 * 1024;
-
-/** The API server's validation of `timeoutSeconds` allows no longer call. */
-export const LONGEST_CALL_MS = 30_000;
 
 /** A TLS handshake is two round trips and one signature. */
 const HANDSHAKE_MS = 10_000;

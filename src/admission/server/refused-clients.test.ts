@@ -6,7 +6,7 @@ import { connect } from "node:tls";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { post } from "../../../test/support/admission/example-cluster.ts";
 import { startTestServer } from "../../../test/support/admission/server.ts";
-import type { AdmissionServer } from "./admission-server.ts";
+import type { AdmissionServer } from "../admission-server.ts";
 
 let server: AdmissionServer;
 

@@ -12,8 +12,8 @@ import {
   uids,
 } from "../../../test/support/admission/raw-connections.ts";
 import type { Deadline } from "../../core/view/source.ts";
+import type { AdmissionOptions } from "../admission-server.ts";
 import { parsedBytes } from "../review/structure.ts";
-import type { AdmissionOptions } from "./admission-server.ts";
 
 /** A server whose facts arrive when `meet` is called. */
 async function waiting(options: Partial<AdmissionOptions> = {}) {

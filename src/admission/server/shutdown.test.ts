@@ -11,7 +11,7 @@ import {
   testSource,
 } from "../../../test/support/admission/example-cluster.ts";
 import { startTestServer } from "../../../test/support/admission/server.ts";
-import type { AdmissionServer } from "./admission-server.ts";
+import type { AdmissionServer } from "../admission-server.ts";
 
 let server: AdmissionServer | undefined;
 afterEach(() => server?.close());

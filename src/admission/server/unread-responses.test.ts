@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { testModule, testSource } from "../../../test/support/admission/example-cluster.ts";
 import { exchange, LIMITS, request, serve, uids } from "../../../test/support/admission/raw-connections.ts";
 import { allow } from "../../core/evaluate/decision.ts";
-import type { AdmissionOptions, AdmissionServer } from "./admission-server.ts";
+import type { AdmissionOptions, AdmissionServer } from "../admission-server.ts";
 
 /** More than the kernel's buffers of both ends hold. */
 const RESPONSE_BYTES = 16_000_000;

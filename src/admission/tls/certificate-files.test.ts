@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { keeping, post } from "../../../test/support/admission/example-cluster.ts";
 import { startTestServer } from "../../../test/support/admission/server.ts";
 import { type Log, SILENT } from "../../core/log.ts";
-import type { AdmissionServer } from "../server/admission-server.ts";
+import type { AdmissionServer } from "../admission-server.ts";
 import { makeCertificate, type OwnCertificate } from "./certificate.ts";
 import { readKeyPair, watchKeyPair } from "./certificate-files.ts";
 

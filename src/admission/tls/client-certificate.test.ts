@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { get, keeping, post } from "../../../test/support/admission/example-cluster.ts";
 import { startTestServer } from "../../../test/support/admission/server.ts";
-import type { AdmissionServer } from "../server/admission-server.ts";
+import type { AdmissionServer } from "../admission-server.ts";
 import type { KeyPair } from "./certificate.ts";
 
 const P256 = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };

@@ -14,13 +14,13 @@ import type {
   Value,
 } from "../../core/module/command.ts";
 import type { ModuleDeclaration } from "../../core/module/declaration.ts";
-import type { ReadInstalledOptions } from "../configuration/installed.ts";
 import { CallError, EXIT } from "../exit.ts";
 import type { Io } from "../io.ts";
 import { printable, type Terminal, terminal } from "../output/terminal.ts";
 import { reviewDeadline } from "../review/deadline.ts";
 import { type ProblemData, sourceProblemData } from "../review/problems.ts";
 import { withApiServer } from "../source/api-server.ts";
+import type { ReadInstalledOptions } from "../source/installed.ts";
 import { isLive, type OpenOptions, openRead } from "../source/open.ts";
 import { assembleFor } from "../source/source.ts";
 import { InputFiles } from "./input-files.ts";

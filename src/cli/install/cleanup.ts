@@ -1,17 +1,13 @@
 import { Objects } from "../../operator/install/apply.ts";
 import { readInstalled } from "../../operator/install/installed.ts";
 import { findLeftovers, leftoversOf, removeLeftovers } from "../../operator/uninstall/leftovers.ts";
-import {
-  type InstallationOptions,
-  installationObjects,
-  namedNamespace,
-} from "../configuration/installation.ts";
 import { EXIT } from "../exit.ts";
 import type { Io } from "../io.ts";
 import { table } from "../output/table.ts";
 import { terminal } from "../output/terminal.ts";
 import { type ApiServerOptions, withApiServer } from "../source/api-server.ts";
 import { version } from "../version.ts";
+import { type InstallationOptions, installationObjects, namedNamespace } from "./installation.ts";
 import { leftoverRows, reportMarked } from "./leftovers.ts";
 
 export interface CleanupOptions extends InstallationOptions, ApiServerOptions {

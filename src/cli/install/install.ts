@@ -17,18 +17,18 @@ import {
   removeLeftovers,
   unwantedObjects,
 } from "../../operator/uninstall/leftovers.ts";
-import {
-  checkInstallation,
-  type InstallationOptions,
-  installationObjects,
-  namedNamespace,
-} from "../configuration/installation.ts";
 import { CallError, EXIT } from "../exit.ts";
 import type { Io } from "../io.ts";
 import { table } from "../output/table.ts";
 import { printable, type Terminal, terminal } from "../output/terminal.ts";
 import { type ApiServerOptions, withApiServer } from "../source/api-server.ts";
 import { version } from "../version.ts";
+import {
+  checkInstallation,
+  type InstallationOptions,
+  installationObjects,
+  namedNamespace,
+} from "./installation.ts";
 import { leftoverRows, reportMarked } from "./leftovers.ts";
 
 export interface InstallOptions extends InstallationOptions, ApiServerOptions {

@@ -10,11 +10,6 @@ import { SERVICE_PORT } from "../../core/registration/workload.ts";
 import { reasonOf } from "../../files/reader/bytes.ts";
 import { makeToken } from "../../operator/certificates/path-tokens.ts";
 import { isWebhookConfiguration } from "../../operator/install/install-plan.ts";
-import {
-  DEFAULT_IMAGE,
-  type InstallationOptions,
-  installationObjects,
-} from "../configuration/installation.ts";
 import { CallError } from "../exit.ts";
 import type { Io } from "../io.ts";
 import { operatorOf } from "../operator/operator.ts";
@@ -22,6 +17,7 @@ import { type Terminal, terminal } from "../output/terminal.ts";
 import { yamlDocuments } from "../output/yaml.ts";
 import { openSource } from "../source/source.ts";
 import { version } from "../version.ts";
+import { DEFAULT_IMAGE, type InstallationOptions, installationObjects } from "./installation.ts";
 
 export interface ManifestsOptions extends InstallationOptions {
   readonly webhooks?: boolean;

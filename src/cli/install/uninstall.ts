@@ -10,18 +10,18 @@ import {
   planWebhookRemoval,
   uninstallRefusals,
 } from "../../operator/uninstall/uninstall-plan.ts";
-import {
-  type InstallationObjects,
-  type InstallationOptions,
-  installationObjects,
-  namedNamespace,
-} from "../configuration/installation.ts";
 import { CallError, EXIT } from "../exit.ts";
 import type { Io } from "../io.ts";
 import { table } from "../output/table.ts";
 import { printable, terminal } from "../output/terminal.ts";
 import { type ApiServerOptions, withApiServer } from "../source/api-server.ts";
 import { version } from "../version.ts";
+import {
+  type InstallationObjects,
+  type InstallationOptions,
+  installationObjects,
+  namedNamespace,
+} from "./installation.ts";
 import { removalRows, reportMarked } from "./leftovers.ts";
 
 export interface UninstallFlags extends InstallationOptions, ApiServerOptions {

@@ -1,11 +1,11 @@
 import { Objects } from "../../operator/install/apply.ts";
 import { verifyInstallation } from "../../operator/install/verify.ts";
-import { type InstallationOptions, installationObjects } from "../configuration/installation.ts";
 import { EXIT } from "../exit.ts";
 import type { Io } from "../io.ts";
 import { table } from "../output/table.ts";
 import { printable, terminal } from "../output/terminal.ts";
 import { type ApiServerOptions, withApiServer } from "../source/api-server.ts";
+import { type InstallationOptions, installationObjects } from "./installation.ts";
 
 export interface VerifyOptions extends InstallationOptions, ApiServerOptions {
   readonly timeout: number;

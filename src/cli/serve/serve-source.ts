@@ -1,5 +1,5 @@
+import type { AggregatedApi } from "../../admission/admission-server.ts";
 import type { AcceptsToken } from "../../admission/review/routes.ts";
-import type { AggregatedApi } from "../../admission/server/admission-server.ts";
 import type { LivePair } from "../../admission/tls/certificate.ts";
 import type { CertificateFiles } from "../../admission/tls/certificate-files.ts";
 import type { Assembly } from "../../core/evaluate/assembly.ts";

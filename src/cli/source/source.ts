@@ -2,17 +2,17 @@ import { existsSync } from "node:fs";
 import { Assembly } from "../../core/evaluate/assembly.ts";
 import { loadModules } from "../../core/module/declaration.ts";
 import type { Module } from "../../core/module/module.ts";
-import { policyCheck } from "../../core/policy/policy-check.ts";
+import { policyCheck } from "../../core/module/policy-check.ts";
 import { type FileSource, openFiles } from "../../files/source/file-source.ts";
 import { type Configuration, configure, readConfiguration } from "../configuration/configuration.ts";
-import type { ReadInstalledOptions } from "../configuration/installed.ts";
 import { enabledModules } from "../configuration/module-settings.ts";
 import { CallError } from "../exit.ts";
 import type { Io } from "../io.ts";
 import type { Terminal } from "../output/terminal.ts";
 import type { ApiServerOptions } from "./api-server.ts";
+import type { ReadInstalledOptions } from "./installed.ts";
 
-export interface SourceOptions {
+interface SourceOptions {
   readonly source?: readonly string[];
   readonly watch: boolean;
   readonly config?: string;
@@ -21,7 +21,7 @@ export interface SourceOptions {
   readonly strict?: boolean;
 }
 
-export interface AssembleOptions {
+interface AssembleOptions {
   /** A module that takes part even if it is off: its own command runs. */
   readonly always?: string;
   /** The cluster that is judged: without --config the configuration of its installation counts. */
@@ -41,7 +41,7 @@ export async function assembleFor(
     live === undefined || options.config !== undefined
       ? await readConfiguration(options.config)
       : // Loaded only here: commands on files do not need a client.
-        await (await import("../configuration/installed.ts")).installedConfiguration(options, live);
+        await (await import("./installed.ts")).installedConfiguration(options, live);
   const assembly = assembleModules(modules, options, configuration, always);
   return foresight === undefined ? assembly : foreseeing(assembly);
 }

@@ -12,6 +12,12 @@ import type { JsonObject } from "../json.ts";
 import type { Path } from "../path.ts";
 import type { Kind, StateKind } from "../policy/kind.ts";
 import type { Mutations, Weakening } from "../policy/mutants.ts";
+import {
+  configuredValues,
+  holds,
+  PREVIEWS_POLICIES,
+  type SettingCondition,
+} from "../policy/setting-condition.ts";
 import type { Index, View } from "../view/view.ts";
 import type { Gate, Gates } from "./gates.ts";
 import type { Hook } from "./hook.ts";
@@ -19,7 +25,6 @@ import type { Installation } from "./installation.ts";
 import type { Metric } from "./metric.ts";
 import type { Operator } from "./operator.ts";
 import type { Reconciler } from "./reconciler.ts";
-import { configuredValues, holds, PREVIEWS_POLICIES, type SettingCondition } from "./setting-condition.ts";
 import type { Standing } from "./standing.ts";
 
 /** What a module must see of the cluster. Shells keep just that. */

@@ -2,10 +2,10 @@ import type { z } from "zod";
 import type { PolicyRef } from "../evaluate/finding.ts";
 import type { JsonObject } from "../json.ts";
 import type { Installation } from "../module/installation.ts";
-import type { SettingCondition } from "../module/setting-condition.ts";
 import type { View } from "../view/view.ts";
 import type { ConfigurationFormat } from "./configuration.ts";
 import type { Problem } from "./problem.ts";
+import type { SettingCondition } from "./setting-condition.ts";
 
 /** A column of `kubectl get`. */
 export interface Column {

@@ -1,8 +1,8 @@
 import type { z } from "zod";
 import type { JsonObject } from "../json.ts";
 import type { Declarations, Module } from "../module/module.ts";
-import { configuredValues, holds } from "../module/setting-condition.ts";
 import type { Column, CustomResource, KindVersion } from "../policy/kind.ts";
+import { configuredValues, holds } from "../policy/setting-condition.ts";
 import { structuralSchema } from "./structural.ts";
 
 /** A kind with columns of its own loses the age that kubectl shows by default. */

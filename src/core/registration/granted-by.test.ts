@@ -4,9 +4,9 @@ import { at, listAt, stringAt } from "../json.ts";
 import { type Gate, Gates } from "../module/gates.ts";
 import { DEFAULT_INSTALLATION } from "../module/installation.ts";
 import { defineModule, type Module, readsOf } from "../module/module.ts";
-import { gateEnabled } from "../module/setting-condition.ts";
+import { policyCheck } from "../module/policy-check.ts";
 import type { Kind } from "../policy/kind.ts";
-import { policyCheck } from "../policy/policy-check.ts";
+import { gateEnabled } from "../policy/setting-condition.ts";
 import { accessObjects } from "./rbac.ts";
 
 const GATE: Gate = { name: "Guarded", stage: "alpha", default: false, summary: "x" };

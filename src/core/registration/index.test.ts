@@ -17,7 +17,7 @@ import {
 import { Gates } from "../module/gates.ts";
 import { DEFAULT_INSTALLATION, type Installation } from "../module/installation.ts";
 import { defineModule, type Module } from "../module/module.ts";
-import { policyCheck } from "../policy/policy-check.ts";
+import { policyCheck } from "../module/policy-check.ts";
 import { type Registration, registration } from "./index.ts";
 
 const KIND = kindOf("test.usher.dev", "Seating", {

@@ -1,11 +1,11 @@
 import type { Module } from "../module/module.ts";
+import { type CustomResource, type Kind, kindResource } from "../policy/kind.ts";
 import {
   MANAGES_CRDS,
   MANAGES_WEBHOOKS,
   moduleEnabled,
   type SettingCondition,
-} from "../module/setting-condition.ts";
-import { type CustomResource, type Kind, kindResource } from "../policy/kind.ts";
+} from "../policy/setting-condition.ts";
 import { joined, type Right } from "./rights.ts";
 
 export const READ = ["get", "list", "watch"];

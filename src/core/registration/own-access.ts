@@ -1,5 +1,5 @@
 import type { Module } from "../module/module.ts";
-import { MANAGES_WEBHOOKS, OWN_CERTIFICATES } from "../module/setting-condition.ts";
+import { MANAGES_WEBHOOKS, OWN_CERTIFICATES } from "../policy/setting-condition.ts";
 import { KEEP, named, registrationRights, WEBHOOKS } from "./module-rights.ts";
 import { OWN_NAMES } from "./names.ts";
 import { watchdogRoles } from "./pods/watchdog.ts";

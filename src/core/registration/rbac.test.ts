@@ -5,8 +5,8 @@ import { workloadTable } from "../kubernetes/workloads.ts";
 import { Gates } from "../module/gates.ts";
 import { DEFAULT_INSTALLATION, type Installation } from "../module/installation.ts";
 import { defineModule, type Module, type Read } from "../module/module.ts";
-import { moduleSetting } from "../module/setting-condition.ts";
 import type { Kind } from "../policy/kind.ts";
+import { moduleSetting } from "../policy/setting-condition.ts";
 import { accessObjects } from "./rbac.ts";
 
 function kind(plural: string, more: Partial<Kind> = {}, status = false): Kind {

@@ -1,7 +1,7 @@
 import { canonical, type JsonObject } from "../json.ts";
 import { BUILT_IN_WORKLOADS } from "../kubernetes/workloads.ts";
 import type { Declarations } from "../module/module.ts";
-import { configuredValues, holds, type SettingCondition } from "../module/setting-condition.ts";
+import { configuredValues, holds, type SettingCondition } from "../policy/setting-condition.ts";
 
 /** One rule of a role as data: what it grants, what for, and in which configurations. */
 export interface Right {

@@ -4,7 +4,7 @@ import { OPERATIONS, type Operation } from "../evaluate/request.ts";
 import type { JsonObject } from "../json.ts";
 import type { Hook, Rule } from "../module/hook.ts";
 import { DEFAULT_INSTALLATION, type Installation } from "../module/installation.ts";
-import { safeguard } from "./safeguard.ts";
+import { safeguard } from "../module/safeguard.ts";
 import { webhookConfigurations } from "./webhooks.ts";
 
 /**

@@ -1,12 +1,12 @@
 import { canonical, type JsonObject } from "../json.ts";
 import { askedName, type Hook, type NamespaceScope, type Phase, type Rule } from "../module/hook.ts";
 import { DEFAULT_WATCHDOG, type Installation } from "../module/installation.ts";
+import { tidyRules } from "../module/rules.ts";
+import { safeguard } from "../module/safeguard.ts";
 import { injectorAnnotations } from "./certificates.ts";
-import { tidyRules } from "./rules.ts";
-import { safeguard } from "./safeguard.ts";
 
 /** Where the API server finds usher: a service in the cluster, or a URL without a path. */
-export type Endpoint =
+type Endpoint =
   | { readonly service: { readonly name: string; readonly namespace: string; readonly port: number } }
   | { readonly url: string };
 
@@ -20,7 +20,7 @@ export interface WebhookOptions {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-export interface WebhookConfigurations {
+interface WebhookConfigurations {
   readonly mutating: JsonObject;
   readonly validating: JsonObject;
   readonly notes: readonly string[];

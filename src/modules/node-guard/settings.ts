@@ -2,7 +2,7 @@ import { z } from "zod";
 import { at, isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import type { Gate, Gates } from "../../core/module/gates.ts";
 import type { Installation } from "../../core/module/installation.ts";
-import { gateEnabled, moduleSetting } from "../../core/module/setting-condition.ts";
+import { gateEnabled, moduleSetting } from "../../core/policy/setting-condition.ts";
 import type { View } from "../../core/view/view.ts";
 import { inlineProblems } from "./check/inline-policy.ts";
 import { configSpec } from "./groups/group-schema.ts";

@@ -11,7 +11,7 @@ import { evaluate } from "../../core/evaluate/evaluate.ts";
 import type { AdmissionRequest } from "../../core/evaluate/request.ts";
 import { responseOf } from "../../core/evaluate/response.ts";
 import { type Json, type JsonObject, stringAt } from "../../core/json.ts";
-import { policyCheck } from "../../core/policy/policy-check.ts";
+import { policyCheck } from "../../core/module/policy-check.ts";
 import { placement } from "./index.ts";
 
 const checker = assemblyOf([policyCheck([placement])]);

@@ -1,7 +1,7 @@
 import { allow } from "../../core/evaluate/decision.ts";
 import { type Context, defineModule, PREVIEW_ACCESS } from "../../core/module/module.ts";
 import { defineReconciler } from "../../core/module/reconciler.ts";
-import { moduleSetting } from "../../core/module/setting-condition.ts";
+import { moduleSetting } from "../../core/policy/setting-condition.ts";
 import { CODES } from "./codes.ts";
 import { declaration } from "./declaration.ts";
 import { type Exception, Exceptions } from "./exceptions/exceptions.ts";

@@ -9,8 +9,8 @@ import {
   type Reconciler,
 } from "../../core/module/reconciler.ts";
 import { checkObject } from "../../core/policy/check.ts";
-import { ignoredBecause } from "../../core/policy/ignored-kind.ts";
 import { kindResource } from "../../core/policy/kind.ts";
+import { ignoredBecause } from "../../core/policy/setting-condition.ts";
 import { statusOfException } from "./exceptions/status.ts";
 import { podSecurityException } from "./kinds.ts";
 import { type NodeKey, type NodeState, nodeReconciler } from "./nodes/reconciler.ts";

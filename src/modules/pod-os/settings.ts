@@ -2,7 +2,7 @@ import { z } from "zod";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { checkDnsLabel } from "../../core/kubernetes/names.ts";
 import type { Installation } from "../../core/module/installation.ts";
-import { moduleSetting } from "../../core/module/setting-condition.ts";
+import { moduleSetting } from "../../core/policy/setting-condition.ts";
 import { configurationSchema, type PodSecurityConfiguration } from "./configuration.ts";
 
 /** The name of this module in configurations, findings and metrics. */

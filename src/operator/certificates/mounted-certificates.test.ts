@@ -5,9 +5,9 @@ import { expect, onTestFinished, test } from "vitest";
 import { TestApiServer } from "../../../test/support/cluster/api-server.ts";
 import { makeCertificate } from "../../admission/tls/certificate.ts";
 import { SILENT } from "../../core/log.ts";
-import { PublishedWebhooks, webhooksPath } from "../webhooks/published-webhooks.ts";
 import { openMounted } from "./mounted-certificates.ts";
 import { REPLACE_EVERY_MS, TRUST_MS } from "./path-tokens.ts";
+import { PublishedWebhooks, webhooksPath } from "./published-webhooks.ts";
 
 const HOOKS = webhooksPath("validatingwebhookconfigurations", "usher");
 

@@ -8,9 +8,9 @@ import { factsOf, type Log } from "../../core/log.ts";
 import { serviceNames } from "../../core/registration/certificates.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
 import type { InjectedBundle } from "../webhooks/deviation.ts";
-import { PATHS_ANNOTATION, type PublishedWebhooks } from "../webhooks/published-webhooks.ts";
 import { acceptedBy, accepts } from "./acceptance.ts";
 import { acceptsToken, type PathTokens, TRUST_MS, tokensDue, tokensText } from "./path-tokens.ts";
+import { PATHS_ANNOTATION, type PublishedWebhooks } from "./published-webhooks.ts";
 import { isSwapDue } from "./swap-plan.ts";
 import type { WebhookCertificates } from "./webhook-certificates.ts";
 

@@ -4,7 +4,7 @@ import type { Client } from "../../cluster/client/client.ts";
 import { pathSegment } from "../../cluster/client/discovery.ts";
 import { stringAt } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
-import { DeduplicatedLog } from "../controller/deduplicated-log.ts";
+import { DeduplicatedLog } from "../deduplicated-log.ts";
 import { acceptsToken, type PathTokens, parseTokens } from "./path-tokens.ts";
 import { READ_MS, type ReadTimes, RepeatedRead } from "./repeated-read.ts";
 import { ServerClock } from "./server-clock.ts";

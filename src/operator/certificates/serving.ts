@@ -7,9 +7,9 @@ import type { JsonObject } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
 import { certificateModeOf, managesWebhooks } from "../../core/module/installation.ts";
 import { BUNDLE_WRITERS } from "../../core/registration/certificates.ts";
-import { PublishedWebhooks } from "../webhooks/published-webhooks.ts";
 import { openCertificates } from "./certificates.ts";
 import { openMounted } from "./mounted-certificates.ts";
+import { PublishedWebhooks } from "./published-webhooks.ts";
 import type { WebhookCertificates } from "./webhook-certificates.ts";
 
 export interface ServingOptions {
@@ -18,7 +18,7 @@ export interface ServingOptions {
 }
 
 /** The certificate that a replica serves with, and how it knows API servers. */
-export interface ServingCertificate {
+interface ServingCertificate {
   /** Absent where the files are served as they are. */
   readonly pair: LivePair | undefined;
   /** What the leader registers webhooks with; absent where it looks after none. */
@@ -30,7 +30,7 @@ export interface ServingCertificate {
   readonly stop: () => void;
 }
 
-export interface ServingFound {
+interface ServingFound {
   readonly client: Client;
   readonly assembly: Assembly;
   readonly log: Log;

@@ -1,6 +1,6 @@
 import { type JsonObject, stringAt } from "../../core/json.ts";
+import type { DeduplicatedLog } from "../deduplicated-log.ts";
 import { describeObject } from "../install/apply.ts";
-import type { DeduplicatedLog } from "./deduplicated-log.ts";
 
 /** How many fields of it differ, by object: `MutatingWebhookConfiguration usher`. */
 export type DriftFigures = ReadonlyMap<string, number>;

@@ -10,6 +10,7 @@ import { excludedFromTakeOver } from "../../core/registration/crd.ts";
 import { registeredKinds } from "../../core/registration/index.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
 import type { WebhookCertificates } from "../certificates/webhook-certificates.ts";
+import { DeduplicatedLog } from "../deduplicated-log.ts";
 import { describeObject, Objects } from "../install/apply.ts";
 import { predecessorsOf } from "../install/install-plan.ts";
 import {
@@ -20,10 +21,9 @@ import {
   keeperOf,
 } from "../install/ownership-conflict.ts";
 import { brokenPolicies, resourceKinds } from "../install/stored-policies.ts";
+import { Anchor } from "../webhooks/anchor.ts";
 import { objectDeviations } from "../webhooks/deviation.ts";
 import { WebhookController } from "../webhooks/webhook-controller.ts";
-import { Anchor } from "./anchor.ts";
-import { DeduplicatedLog } from "./deduplicated-log.ts";
 import { Drift, type DriftFigures } from "./drift.ts";
 import { ManagedObjectsController } from "./managed-objects-controller.ts";
 import { Repairs } from "./repairs.ts";

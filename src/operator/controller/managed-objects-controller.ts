@@ -5,11 +5,11 @@ import { nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
 import type { Log } from "../../core/log.ts";
 import { managesWebhooks } from "../../core/module/installation.ts";
 import { type ManagedSet, managedLabels, managedSets } from "../../core/registration/managed-objects.ts";
+import type { DeduplicatedLog } from "../deduplicated-log.ts";
 import { describeObject, type Objects, selectorText } from "../install/apply.ts";
 import { isNewer, isWrittenByUsher, ownerOf } from "../install/ownership-conflict.ts";
+import { type Ownership, ownedBy } from "../webhooks/anchor.ts";
 import { policyDeviations } from "../webhooks/deviation.ts";
-import { type Ownership, ownedBy } from "./anchor.ts";
-import type { DeduplicatedLog } from "./deduplicated-log.ts";
 import type { Drift } from "./drift.ts";
 import type { Repairs } from "./repairs.ts";
 

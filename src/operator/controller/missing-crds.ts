@@ -5,8 +5,8 @@ import { nameOf } from "../../core/kubernetes/object.ts";
 import type { Log } from "../../core/log.ts";
 import { registeredKinds } from "../../core/registration/index.ts";
 import { anchor } from "../../core/registration/managed-objects.ts";
+import { DeduplicatedLog } from "../deduplicated-log.ts";
 import { describeObject, Objects } from "../install/apply.ts";
-import { DeduplicatedLog } from "./deduplicated-log.ts";
 
 interface MissingCrdsOptions {
   readonly client: Client;

@@ -1,8 +1,8 @@
 import { StatusError } from "../../cluster/client/api-response.ts";
 import { equal, type JsonObject } from "../../core/json.ts";
+import type { DeduplicatedLog } from "../deduplicated-log.ts";
 import { describeObject, type Objects } from "../install/apply.ts";
 import { sameDesiredFields } from "../webhooks/deviation.ts";
-import type { DeduplicatedLog } from "./deduplicated-log.ts";
 
 /** Writes desired objects, and knows where that is in vain: what an API server drops, it drops again. */
 export class Repairs {

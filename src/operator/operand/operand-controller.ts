@@ -8,8 +8,8 @@ import type { ServerVersion } from "../../core/kubernetes/versions.ts";
 import type { Log } from "../../core/log.ts";
 import type { OperandState, OperandStep, Operator, Reference } from "../../core/module/operator.ts";
 import { conditionOf } from "../../core/policy/condition.ts";
-import { DeduplicatedLog } from "../controller/deduplicated-log.ts";
 import { Repairs } from "../controller/repairs.ts";
+import { DeduplicatedLog } from "../deduplicated-log.ts";
 import { describeObject, Objects } from "../install/apply.ts";
 import { objectDeviations, webhookDeviations, withInjectedBundle } from "../webhooks/deviation.ts";
 import {

@@ -5,7 +5,7 @@ import type { JsonObject } from "../../core/json.ts";
 import { type Gate, Gates } from "../../core/module/gates.ts";
 import { DEFAULT_INSTALLATION } from "../../core/module/installation.ts";
 import { defineModule, type Module } from "../../core/module/module.ts";
-import { gateEnabled } from "../../core/module/setting-condition.ts";
+import { gateEnabled } from "../../core/policy/setting-condition.ts";
 import { findLeftovers, leftoversOf, removeLeftovers } from "./leftovers.ts";
 
 const GATE: Gate = { name: "Walls", stage: "alpha", default: false, summary: "" };

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../core/json.ts";
 import type { Cleanup, Declarations, ManagedResource, Module } from "../../core/module/module.ts";
-import { configuredValues, holds } from "../../core/module/setting-condition.ts";
+import { configuredValues, holds } from "../../core/policy/setting-condition.ts";
 import { storedObjects } from "../controller/managed-objects-controller.ts";
 import { describeObject, type Objects } from "../install/apply.ts";
 import { isCrd } from "../install/crds.ts";
@@ -10,7 +10,7 @@ import { isOurs } from "../install/ownership-conflict.ts";
 import { cleanUp, cleanupsOf, lookForMarked, type Marked, type StillMarked } from "./cleanup.ts";
 
 /** Marks and objects that modules that are off may have left in a cluster. Replicas no longer have the right to remove them. */
-export interface Leftovers {
+interface Leftovers {
   /** Marks on objects of others. */
   readonly cleanups: readonly Cleanup[];
   /** Objects that usher managed. */

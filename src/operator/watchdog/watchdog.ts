@@ -8,7 +8,7 @@ import type { PatchOperation } from "../../core/evaluate/patch.ts";
 import { at, isObject, type Json, type JsonObject, stringAt } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
-import { DeduplicatedLog } from "../controller/deduplicated-log.ts";
+import { DeduplicatedLog } from "../deduplicated-log.ts";
 import {
   annotationPath,
   deploymentEvent,

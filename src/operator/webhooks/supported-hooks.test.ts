@@ -3,7 +3,7 @@ import { TestApiServer } from "../../../test/support/cluster/api-server.ts";
 import type { Client } from "../../cluster/client/client.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Hook } from "../../core/module/hook.ts";
-import { DeduplicatedLog } from "../controller/deduplicated-log.ts";
+import { DeduplicatedLog } from "../deduplicated-log.ts";
 import { HookAnnouncement, unsupportedHooks } from "./hook-announcement.ts";
 import { callsMayHaveFailed, type ServiceEndpoints } from "./service-endpoints.ts";
 import { SupportedHooks } from "./supported-hooks.ts";

@@ -4,11 +4,11 @@ import { collectionOf } from "../../cluster/policy-statistics/tally-objects.ts";
 import { isObject, type Json, stringAt } from "../../core/json.ts";
 import { nameOf } from "../../core/kubernetes/object.ts";
 import type { Hook } from "../../core/module/hook.ts";
-import type { DeduplicatedLog } from "../controller/deduplicated-log.ts";
+import type { DeduplicatedLog } from "../deduplicated-log.ts";
 import { announcementName, FAILED_ENTRY, HOOKS_ENTRY, HOOKS_LABEL, hookKey } from "./hook-announcement.ts";
 import { callsMayHaveFailed, type ServiceEndpoints, serviceEndpoints } from "./service-endpoints.ts";
 
-export interface SupportedHooksOptions {
+interface SupportedHooksOptions {
   readonly client: Client;
   readonly namespace: string;
   readonly service: string;

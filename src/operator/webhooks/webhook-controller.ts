@@ -10,12 +10,12 @@ import { SERVICE_PORT } from "../../core/registration/workload.ts";
 import type { Trust } from "../certificates/certificate-plan.ts";
 import { trusts } from "../certificates/certificate-record.ts";
 import type { WebhookCertificates } from "../certificates/webhook-certificates.ts";
-import { type Ownership, ownedBy } from "../controller/anchor.ts";
-import type { DeduplicatedLog } from "../controller/deduplicated-log.ts";
 import type { Drift } from "../controller/drift.ts";
 import type { Repairs } from "../controller/repairs.ts";
+import type { DeduplicatedLog } from "../deduplicated-log.ts";
 import { describeObject, type Objects } from "../install/apply.ts";
 import { describeConflictingWebhooks, isWrittenByUsher } from "../install/ownership-conflict.ts";
+import { type Ownership, ownedBy } from "./anchor.ts";
 import {
   entryDeviations,
   webhookDeviations,

@@ -1,7 +1,7 @@
 // For tests: an admission server with short timeouts, and clients that write to it byte by byte.
 import { setTimeout as pause } from "node:timers/promises";
 import { connect, type TLSSocket } from "node:tls";
-import type { AdmissionOptions, AdmissionServer } from "../../../src/admission/server/admission-server.ts";
+import type { AdmissionOptions, AdmissionServer } from "../../../src/admission/admission-server.ts";
 import { review } from "./example-cluster.ts";
 import { startTestServer } from "./server.ts";
 

@@ -2,7 +2,7 @@ import {
   type AdmissionOptions,
   type AdmissionServer,
   startAdmission,
-} from "../../../src/admission/server/admission-server.ts";
+} from "../../../src/admission/admission-server.ts";
 import { SILENT } from "../../../src/core/log.ts";
 import { testSource } from "./example-cluster.ts";
 

@@ -3,7 +3,7 @@ import { type Collector, startCollector } from "../../../../test/support/admissi
 import { post, responseOf, review } from "../../../../test/support/admission/example-cluster.ts";
 import { startTestServer } from "../../../../test/support/admission/server.ts";
 import { type Log, SILENT } from "../../../core/log.ts";
-import type { AdmissionServer } from "../../server/admission-server.ts";
+import type { AdmissionServer } from "../../admission-server.ts";
 
 const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
 const CALLER = "00f067aa0ba902b7";

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../json.ts";
 import type { Installation } from "../../module/installation.ts";
 import type { Declarations } from "../../module/module.ts";
-import { configuredValues, holds, RUNS_WATCHDOG } from "../../module/setting-condition.ts";
+import { configuredValues, holds, RUNS_WATCHDOG } from "../../policy/setting-condition.ts";
 import { WEBHOOKS } from "../module-rights.ts";
 import { OPS_PORT_NAME } from "../monitoring/monitors.ts";
 import { OWN_LABELS, OWN_NAMES } from "../names.ts";

@@ -1,6 +1,6 @@
 import type { Hook, NamespaceScope, Rule } from "../../../core/module/hook.ts";
 import type { Installation } from "../../../core/module/installation.ts";
-import { protectedNamespaces } from "../../../core/registration/protected.ts";
+import { protectedNamespaces } from "../../../core/module/protected.ts";
 import type { View } from "../../../core/view/view.ts";
 import type { PlacementPolicy } from "../policy/policy.ts";
 import { type Reach, reachOf } from "./reach.ts";

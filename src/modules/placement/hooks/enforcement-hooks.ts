@@ -1,7 +1,7 @@
 import { isBoundExpression } from "../../../core/kubernetes/pod-state.ts";
 import type { Hook, NamespaceScope, Rule } from "../../../core/module/hook.ts";
 import { exemptNamespaces, type Installation } from "../../../core/module/installation.ts";
-import { protectedNamespaces } from "../../../core/registration/protected.ts";
+import { protectedNamespaces } from "../../../core/module/protected.ts";
 import type { View } from "../../../core/view/view.ts";
 import type { PlacementPolicy } from "../policy/policy.ts";
 import { isPods, TEMPLATE_CHANGES } from "./closed-hooks.ts";

@@ -4,8 +4,8 @@ import { asked, exception, NOW, podSecurityWith } from "../../../../test/builder
 import { requestFor } from "../../../../test/builders/request.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import type { Installation } from "../../../core/module/installation.ts";
-import { configuredValues, holds } from "../../../core/module/setting-condition.ts";
 import { checkObject } from "../../../core/policy/check.ts";
+import { configuredValues, holds } from "../../../core/policy/setting-condition.ts";
 import { Store } from "../../../core/view/store.ts";
 import { podSecurityException } from "../kinds.ts";
 

@@ -5,10 +5,10 @@ import { OWN_NAMES, VERSION_LABEL } from "../../core/registration/names.ts";
 import { CONFIGURATION_FILE } from "../../core/registration/pods/restricted-pod.ts";
 import { Objects } from "../../operator/install/apply.ts";
 import { installedNamespaces } from "../../operator/install/installed-namespaces.ts";
+import { type Configuration, configurationIn } from "../configuration/configuration.ts";
 import { CallError, EXIT } from "../exit.ts";
-import { type ApiServerOptions, withApiServer } from "../source/api-server.ts";
 import { version } from "../version.ts";
-import { type Configuration, configurationIn } from "./configuration.ts";
+import { type ApiServerOptions, withApiServer } from "./api-server.ts";
 
 export interface ReadInstalledOptions {
   readonly note: (text: string) => void;

@@ -1,4 +1,4 @@
-import { controlPlaneOf, type Installation } from "../module/installation.ts";
+import { controlPlaneOf, type Installation } from "./installation.ts";
 
 /** A resource without which a cluster can't heal: no closed hook may stand before it, whatever its subresource. */
 export interface ProtectedResource {

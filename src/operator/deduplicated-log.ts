@@ -1,4 +1,4 @@
-import type { Log } from "../../core/log.ts";
+import type { Log } from "../core/log.ts";
 
 /** A log that starts later must still show what fails. */
 const AGAIN_MS = 3_600_000;

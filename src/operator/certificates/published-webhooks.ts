@@ -4,11 +4,11 @@ import type { Client } from "../../cluster/client/client.ts";
 import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
-import { accepts } from "../certificates/acceptance.ts";
-import { isOneOf, type PathTokens, parseTokens, TRUST_MS } from "../certificates/path-tokens.ts";
-import { READ_MS, RepeatedRead } from "../certificates/repeated-read.ts";
-import { ServerClock } from "../certificates/server-clock.ts";
-import { DeduplicatedLog } from "../controller/deduplicated-log.ts";
+import { DeduplicatedLog } from "../deduplicated-log.ts";
+import { accepts } from "./acceptance.ts";
+import { isOneOf, type PathTokens, parseTokens, TRUST_MS } from "./path-tokens.ts";
+import { READ_MS, RepeatedRead } from "./repeated-read.ts";
+import { ServerClock } from "./server-clock.ts";
 
 /** The path tokens, on both webhook configurations, where no Secret of usher's holds them: a reader of one configuration knows the paths anyway. */
 export const PATHS_ANNOTATION = "usher.dev/webhook-paths";
@@ -16,7 +16,7 @@ export const PATHS_ANNOTATION = "usher.dev/webhook-paths";
 const COLLECTIONS = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
 const OWN_OBJECTS = COLLECTIONS.map((one) => webhooksPath(one, OWN_NAMES.webhooks));
 
-export interface PublishedOptions {
+interface PublishedOptions {
   readonly client: Client;
   readonly namespace: string;
   readonly log: Log;

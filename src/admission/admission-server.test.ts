@@ -9,11 +9,11 @@ import {
   responseOf,
   review,
   testSource,
-} from "../../../test/support/admission/example-cluster.ts";
-import { startTestServer } from "../../../test/support/admission/server.ts";
-import type { Effects } from "../../core/evaluate/effects.ts";
-import type { JsonObject } from "../../core/json.ts";
-import { type Log, SILENT } from "../../core/log.ts";
+} from "../../test/support/admission/example-cluster.ts";
+import { startTestServer } from "../../test/support/admission/server.ts";
+import type { Effects } from "../core/evaluate/effects.ts";
+import type { JsonObject } from "../core/json.ts";
+import { type Log, SILENT } from "../core/log.ts";
 import { type AdmissionServer, startAdmission } from "./admission-server.ts";
 
 const said: { level: string; facts: object; message: string }[] = [];

@@ -4,9 +4,9 @@ import { isBeingDeleted, ownerReference } from "../../core/kubernetes/object.ts"
 import type { Log } from "../../core/log.ts";
 import { anchor } from "../../core/registration/managed-objects.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
+import type { DeduplicatedLog } from "../deduplicated-log.ts";
 import type { Objects } from "../install/apply.ts";
 import { type ManagerName, managerOf } from "../install/manager.ts";
-import type { DeduplicatedLog } from "./deduplicated-log.ts";
 
 /** Argo CD deletes no object that has an owner, and Gardener takes owners away, every minute. */
 const OWNERLESS: ReadonlySet<ManagerName | undefined> = new Set(["Argo CD", "Gardener"]);

@@ -1,9 +1,9 @@
-import { askedName, type Hook, type NamespaceScope, type Rule } from "../module/hook.ts";
-import type { Installation } from "../module/installation.ts";
+import { askedName, type Hook, type NamespaceScope, type Rule } from "./hook.ts";
+import type { Installation } from "./installation.ts";
 import { PROTECTED_RESOURCES, type ProtectedResource, protectedNamespaces } from "./protected.ts";
 import { resourceParts, tidyRules } from "./rules.ts";
 
-export interface Safeguarded {
+interface Safeguarded {
   readonly hooks: readonly Hook[];
   /** What had to be changed, and why: sentences for the operator's log and for `usher manifests`. */
   readonly notes: readonly string[];

@@ -1,6 +1,6 @@
 import { OPERATIONS } from "../evaluate/request.ts";
 import { canonical } from "../json.ts";
-import type { Rule } from "../module/hook.ts";
+import type { Rule } from "./hook.ts";
 
 /** A resource pattern in its two halves, split as the API server splits it: `pods/status`, `pods`, `*` and `/` forms. */
 export function resourceParts(pattern: string): { name: string; sub: string } {

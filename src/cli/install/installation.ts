@@ -7,12 +7,12 @@ import { registration } from "../../core/registration/index.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
 import { REPLICAS, SERVICE_PORT } from "../../core/registration/workload.ts";
 import type { Installed } from "../../operator/install/installed.ts";
+import { type Configuration, configurationIn, readConfiguration } from "../configuration/configuration.ts";
+import { allEnabled } from "../configuration/module-settings.ts";
 import { CallError } from "../exit.ts";
 import type { Io } from "../io.ts";
 import { assembleModules } from "../source/source.ts";
 import { version } from "../version.ts";
-import { type Configuration, configurationIn, readConfiguration } from "./configuration.ts";
-import { allEnabled } from "./module-settings.ts";
 
 /** Flags of all commands that print, apply or remove an installation. */
 export interface InstallationOptions {
@@ -38,7 +38,7 @@ export interface InstallationObjects {
 }
 
 /** Values that do not come from flags. */
-export interface Beside {
+interface Beside {
   readonly caBundle?: string;
   /** The existing installation, whose values are kept where no flag changes them. */
   readonly installed?: Installed;

@@ -10,10 +10,10 @@ import type { AdmissionRequest } from "../evaluate/request.ts";
 import { responseOf } from "../evaluate/response.ts";
 import type { Json, JsonObject } from "../json.ts";
 import { at } from "../json.ts";
-import { DEFAULT_INSTALLATION } from "../module/installation.ts";
-import type { Kind } from "./kind.ts";
+import type { Kind } from "../policy/kind.ts";
+import { problem, warningProblem } from "../policy/problem.ts";
+import { DEFAULT_INSTALLATION } from "./installation.ts";
 import { policyCheck } from "./policy-check.ts";
-import { problem, warningProblem } from "./problem.ts";
 
 const KIND = kindOf("test.example", "Rule", {
   versions: [

@@ -1,40 +1,40 @@
 import { X509Certificate } from "node:crypto";
-import type { Effects } from "../../core/evaluate/effects.ts";
-import type { Log } from "../../core/log.ts";
-import type { Tracing } from "../../core/module/installation.ts";
-import type { Count } from "../../core/module/metric.ts";
-import type { ControllerStats } from "../../core/module/reconciler.ts";
-import type { Source } from "../../core/view/source.ts";
-import { AggregatedServing } from "../aggregated/aggregated.ts";
-import type { LiveFrontProxy } from "../aggregated/front-proxy.ts";
-import type { ReviewApi } from "../aggregated/review-api.ts";
-import { startHeartbeat } from "../observe/health.ts";
-import { sampledLog } from "../observe/log-sampling.ts";
-import { createMetrics } from "../observe/metrics/metrics.ts";
-import { openOps } from "../observe/ops.ts";
-import type { ReviewTracer } from "../observe/tracing/tracing.ts";
-import { afterResponse } from "../review/after-response.ts";
-import { ReviewHandler } from "../review/handle.ts";
-import type { AcceptsToken } from "../review/routes.ts";
+import type { Effects } from "../core/evaluate/effects.ts";
+import type { Log } from "../core/log.ts";
+import type { Tracing } from "../core/module/installation.ts";
+import type { Count } from "../core/module/metric.ts";
+import type { ControllerStats } from "../core/module/reconciler.ts";
+import type { Source } from "../core/view/source.ts";
+import { AggregatedServing } from "./aggregated/aggregated.ts";
+import type { LiveFrontProxy } from "./aggregated/front-proxy.ts";
+import type { ReviewApi } from "./aggregated/review-api.ts";
+import { startHeartbeat } from "./observe/health.ts";
+import { sampledLog } from "./observe/log-sampling.ts";
+import { createMetrics } from "./observe/metrics/metrics.ts";
+import { openOps } from "./observe/ops.ts";
+import type { ReviewTracer } from "./observe/tracing/tracing.ts";
+import { afterResponse } from "./review/after-response.ts";
+import { ReviewHandler } from "./review/handle.ts";
+import type { AcceptsToken } from "./review/routes.ts";
+import type { Address } from "./server/address.ts";
+import { CLIENT_CLOSED_REQUEST, HttpsServer } from "./server/https-server.ts";
+import { LIMITS, type Limits } from "./server/limits.ts";
+import { type DrainOptions, Shutdown } from "./server/shutdown.ts";
 import {
   type KeyPair,
   type LivePair,
   makeCertificate,
   namesFor,
   type OwnCertificate,
-} from "../tls/certificate.ts";
-import { type CertificateFiles, readKeyPair, watchKeyPair } from "../tls/certificate-files.ts";
-import type { ClientCheck } from "../tls/client-certificate.ts";
-import type { Address } from "./address.ts";
-import { CLIENT_CLOSED_REQUEST, HttpsServer } from "./https-server.ts";
-import { LIMITS, type Limits } from "./limits.ts";
-import { type DrainOptions, Shutdown } from "./shutdown.ts";
+} from "./tls/certificate.ts";
+import { type CertificateFiles, readKeyPair, watchKeyPair } from "./tls/certificate-files.ts";
+import type { ClientCheck } from "./tls/client-certificate.ts";
 
-export const WEBHOOK_PORT = 8443;
-export const OPS_PORT = 8080;
+const WEBHOOK_PORT = 8443;
+const OPS_PORT = 8080;
 
 /** Reachable from this machine only, unless configured otherwise. */
-export const LOOPBACK = "127.0.0.1";
+const LOOPBACK = "127.0.0.1";
 
 export interface AggregatedApi {
   readonly api: ReviewApi;
@@ -195,7 +195,7 @@ async function tracingFor(
   log: Log,
 ): Promise<ReviewTracer | undefined> {
   if (tracing === undefined) return undefined;
-  const { openTracing } = await import("../observe/tracing/open-tracing.ts");
+  const { openTracing } = await import("./observe/tracing/open-tracing.ts");
   return openTracing({ ...tracing, version, instance, log });
 }
 
