@@ -417,11 +417,16 @@ spec:
         responseStatus: { code: 403, message },
         ...extra,
       });
+    const now = policy("etcd-pool", "{podSelector: {}, namespaceSelector: {}, nodeSelector: {pool: etcd}}");
     const source = folder({
       "pod.yaml": POD.replace("namespace: shop", "namespace: lab"),
+      "policy.yaml": now.replace("{name: etcd-pool}", "{name: etcd-pool, generation: 7}"),
       "events.yaml": `apiVersion: events.k8s.io/v1
 kind: Event
-metadata: {name: e1, namespace: lab}
+metadata:
+  name: e1
+  namespace: lab
+  annotations: {usher.dev/policy-generation: "3", usher.dev/rule: nodeSelector}
 eventTime: "2026-11-15T07:00:00.000000Z"
 reportingController: usher.dev/usher
 regarding: {kind: Pod, name: web, namespace: lab}
@@ -433,6 +438,12 @@ series: {count: 4, lastObservedTime: "2026-11-15T09:00:00.000000Z"}
     const log = folder({
       "audit.log": [
         refusal("web", 'admission webhook "x.usher.dev" denied the request: no (USHER-G01)'),
+        refusal("web", 'admission webhook "x.usher.dev" denied the request: no zone (USHER-P30)', {
+          annotations: {
+            "placement.usher.dev/placement.refused-by":
+              "ClusterPodSchedulingPolicy/etcd-pool@4 nodeSelector USHER-P30",
+          },
+        }),
         refusal("other", "denied (USHER-G01)"),
         refusal("web", "exceeded quota: pods=3"),
         refusal("web", "denied (USHER-G02)", { stage: "RequestReceived" }),
@@ -450,12 +461,15 @@ series: {count: 4, lastObservedTime: "2026-11-15T09:00:00.000000Z"}
       join(log, "audit.log"),
     ]);
     const [, recorded = ""] = out.split("Recorded\n");
-    expect(recorded.trimEnd().split("\n")).toHaveLength(3);
+    expect(recorded.trimEnd().split("\n")).toHaveLength(4);
     expect(recorded).toMatch(
-      /2026-11-15T09:00:00\.000000Z +event \(4 times\) +- +ClusterPodSchedulingPolicy etcd-pool +nodeSelector pool/,
+      /2026-11-15T09:00:00\.000000Z +event \(4 times\) +- +ClusterPodSchedulingPolicy\/etcd-pool +3 \(now 7\) +nodeSelector +nodeSelector pool/,
     );
     expect(recorded).toMatch(
-      /2026-11-16T08:00:00\.000000Z +audit log +eve +- +admission webhook .*USHER-G01/,
+      /2026-11-16T08:00:00\.000000Z +audit log +eve +- +- +- +admission webhook .*USHER-G01/,
+    );
+    expect(recorded).toMatch(
+      /audit log +eve +ClusterPodSchedulingPolicy\/etcd-pool +4 \(now 7\) +nodeSelector +admission webhook .*USHER-P30/,
     );
     expect(err).toContain("1 lines are not audit events");
   });

@@ -1,5 +1,6 @@
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
+import { refusingPolicies } from "../../core/evaluate/audit.ts";
 import { at, isObject, type Json, type JsonObject, stringAt } from "../../core/json.ts";
 import { reasonOf } from "../../files/reader/bytes.ts";
 import { CallError } from "../exit.ts";
@@ -11,8 +12,13 @@ export interface RecordedRefusal {
   readonly from: "event" | "audit log";
   /** Who asked; events do not say it. */
   readonly user?: string;
-  /** `ClusterPodSchedulingPolicy etcd-pool`, where it is recorded. */
+  /** `ClusterPodSchedulingPolicy/etcd-pool`, where it is recorded. */
   readonly policy?: string;
+  /** Of the policy when it refused, and now. */
+  readonly generation?: number;
+  readonly generationNow?: number;
+  /** The rule of the policy: `nodeSelector`. */
+  readonly rule?: string;
   readonly message: string;
   /** How often, of an event. */
   readonly count?: number;
@@ -74,15 +80,18 @@ export function userOf(event: JsonObject): JsonObject {
   return isObject(impersonatedUser) ? impersonatedUser : isObject(user) ? user : {};
 }
 
-/** A refusal by usher; `undefined` where the request was admitted, or refused by another component. */
-export function refusalIn(event: JsonObject): RecordedRefusal | undefined {
+/** A refusal by usher, once for each policy that refused; empty where the request was admitted, or refused by another component. */
+export function refusalsIn(event: JsonObject): RecordedRefusal[] {
   const code = at(event, "responseStatus", "code");
   const message = stringAt(event, "responseStatus", "message") ?? "";
-  if (typeof code !== "number" || code < 400 || !/USHER-[A-Z]\d+|usher/.test(message)) return undefined;
-  return {
+  if (typeof code !== "number" || code < 400 || !/USHER-[A-Z]\d+|usher/.test(message)) return [];
+  const { annotations } = event;
+  const by = isObject(annotations) ? refusingPolicies(annotations) : [];
+  const refusal = {
     when: stringAt(event, "requestReceivedTimestamp") ?? "",
-    from: "audit log",
+    from: "audit log" as const,
     user: stringAt(userOf(event), "username") ?? "",
     message,
   };
+  return by.length === 0 ? [refusal] : by.map((policy) => ({ ...refusal, ...policy }));
 }

@@ -1,11 +1,12 @@
 import { shortName } from "../../core/drift/commands/policy-argument.ts";
 import { parseWorkload } from "../../core/drift/commands/workload-argument.ts";
+import { EVENT_ANNOTATIONS } from "../../core/evaluate/effects.ts";
 import { type AdmissionRequest, resourceName } from "../../core/evaluate/request.ts";
 import { Placements } from "../../core/foresight/node-reach.ts";
 import { requestFor } from "../../core/foresight/stored-workloads.ts";
 import type { World } from "../../core/foresight/world.ts";
 import { at, equal, isObject, type Json, type JsonObject, listAt, stringAt } from "../../core/json.ts";
-import { groupVersionOf, nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
+import { annotationsOf, groupVersionOf, nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
 import { codesOf } from "../../core/module/codes.ts";
 import { loadModules } from "../../core/module/declaration.ts";
 import { fieldPath, steps } from "../../core/path.ts";
@@ -26,7 +27,7 @@ import { InputReader } from "../review/input.ts";
 import { printTrace } from "../review/print.ts";
 import { describeProblems } from "../review/problems.ts";
 import { Shape } from "../review/shape.ts";
-import { auditEvents, type RecordedRefusal, refusalIn } from "./audit-log.ts";
+import { auditEvents, type RecordedRefusal, refusalsIn } from "./audit-log.ts";
 import { type OpenedWorld, openWorld, PRIORITY_CLASSES, readAll, type WorldOptions } from "./open-world.ts";
 
 export interface ExplainOptions extends WorldOptions {
@@ -165,7 +166,10 @@ async function explanationOf(
       ...(options.auditLog === undefined
         ? []
         : await auditRefusals(options.auditLog, object, opened, io, screen)),
-    ],
+    ].map((refusal) => {
+      const now = refusal.policy === undefined ? undefined : generationOf(refusal.policy, world);
+      return typeof now === "number" ? { ...refusal, generationNow: now } : refusal;
+    }),
     before,
     now: object,
   } as Explanation;
@@ -326,12 +330,19 @@ async function recordedEvents(object: JsonObject, { world }: OpenedWorld): Promi
         stringAt(event, "regarding", "name") === nameOf(object),
     )
     .map((event) => {
-      const [kind, name] = [stringAt(event, "related", "kind"), stringAt(event, "related", "name")];
+      const related = event["related"];
+      const name = [stringAt(related, "kind"), stringAt(related, "namespace"), stringAt(related, "name")]
+        .filter((part) => part !== undefined)
+        .join("/");
+      const generation = Number(annotationsOf(event)?.[EVENT_ANNOTATIONS.generation]);
+      const rule = annotationsOf(event)?.[EVENT_ANNOTATIONS.rule];
       const count = at(event, "series", "count");
       return {
         when: stringAt(event, "series", "lastObservedTime") ?? stringAt(event, "eventTime") ?? "",
         from: "event" as const,
-        ...(name === undefined ? {} : { policy: `${kind} ${name}` }),
+        ...(name === "" ? {} : { policy: name }),
+        ...(Number.isSafeInteger(generation) ? { generation } : {}),
+        ...(typeof rule === "string" ? { rule } : {}),
         message: stringAt(event, "note") ?? "",
         ...(typeof count === "number" ? { count } : {}),
       };
@@ -359,8 +370,7 @@ async function auditRefusals(
     if (`${stringAt(of, "resource")}${group === "" ? "" : `.${group}`}` !== resource) continue;
     if ((stringAt(of, "namespace") ?? "") !== namespaceOf(object)) continue;
     if (name !== nameOf(object) && (generated === "" || !name.startsWith(generated))) continue;
-    const refusal = refusalIn(event);
-    if (refusal !== undefined) found.push(refusal);
+    found.push(...refusalsIn(event));
   }
   if (skipped > 0) screen.note(`${path}: ${skipped} lines are not audit events`);
   return found;
@@ -420,9 +430,7 @@ function printOne(
           .replace(/(required|preferred)DuringSchedulingIgnoredDuringExecution/, "$1"),
         shown(value),
         shortName(policy),
-        generation === undefined
-          ? "-"
-          : `${generation}${generationNow === undefined || generationNow === generation ? "" : ` (now ${generationNow})`}`,
+        generationText(generation, generationNow),
         is,
       ]),
     );
@@ -450,12 +458,14 @@ function printOne(
   if (refusals.length > 0) {
     heading("Recorded");
     rows(
-      ["WHEN", "FROM", "USER", "POLICY", "MESSAGE"],
-      refusals.map(({ when, from, user = "-", policy = "-", message, count }) => [
+      ["WHEN", "FROM", "USER", "POLICY", "GENERATION", "RULE", "MESSAGE"],
+      refusals.map(({ when, from, user = "-", policy = "-", rule = "-", message, count, ...of }) => [
         when === "" ? "-" : when,
         count === undefined ? from : `${from} (${count} times)`,
         user,
         policy,
+        generationText(of.generation, of.generationNow),
+        rule,
         message,
       ]),
     );
@@ -464,6 +474,12 @@ function printOne(
   if (lines.length === 0 || set.length === 0) return;
   heading("Before usher, and now");
   for (const line of lines) out(printable(`  ${line}`));
+}
+
+/** `3 (now 5)` */
+function generationText(generation: number | undefined, now: number | undefined): string {
+  if (generation === undefined) return "-";
+  return `${generation}${now === undefined || now === generation ? "" : ` (now ${now})`}`;
 }
 
 /** The manifest without what the API server writes and the annotation that records the change. */

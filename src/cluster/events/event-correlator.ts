@@ -198,7 +198,19 @@ export class EventCorrelator {
   }
 }
 
-function keyOf({ regarding, type, reason, message, unverified }: EventToWrite): string {
+function keyOf({ regarding, type, reason, message, unverified, ...by }: EventToWrite): string {
   const { kind, namespace = "", name, uid = "" } = regarding;
-  return JSON.stringify([kind, namespace, name, uid, type, reason, message, unverified ?? false]);
+  // An event records the generation of its policy, so a series has one.
+  const recorded = by.rule === undefined ? [] : [by.rule, by.policy?.generation ?? 0];
+  return JSON.stringify([
+    kind,
+    namespace,
+    name,
+    uid,
+    type,
+    reason,
+    message,
+    unverified ?? false,
+    ...recorded,
+  ]);
 }

@@ -65,6 +65,19 @@ test("an event has controller, object, note and the policy as related object", a
   expect(at(server.bodies[0], "series")).toBeUndefined();
 });
 
+test("an event of a review records rule and generation, and another generation is another event", async () => {
+  const server = new TestApiServer();
+  const { events } = eventsOn(server);
+  const by = (generation: number) => event({ rule: "nodeSelector", policy: { ...POLICY, generation } });
+  events.add([by(2), by(2), by(3)]);
+  await events.flush();
+  expect(server.bodies.map((body) => at(body, "metadata", "annotations"))).toEqual([
+    { "usher.dev/policy-generation": "2", "usher.dev/rule": "nodeSelector" },
+    { "usher.dev/policy-generation": "3", "usher.dev/rule": "nodeSelector" },
+  ]);
+  expect(server.bodies.map((body) => at(body, "series", "count"))).toEqual([2, undefined]);
+});
+
 test("an event refers to its object by apiVersion and uid, as kubectl describe looks for it", async () => {
   const server = new TestApiServer();
   const { events } = eventsOn(server);

@@ -1,4 +1,4 @@
-import { type EventToWrite, isAboutPolicy } from "../../core/evaluate/effects.ts";
+import { EVENT_ANNOTATIONS, type EventToWrite, isAboutPolicy } from "../../core/evaluate/effects.ts";
 import type { ObjectReference } from "../../core/evaluate/finding.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { isNotFound, StatusError } from "../client/api-response.ts";
@@ -157,9 +157,16 @@ export class EventRecorder {
   }
 
   #body({ event, count, firstAt, lastAt }: EventSeries, name: string): JsonObject {
-    const { regarding, policy, type, reason, message, unverified } = event;
+    const { regarding, policy, rule, type, reason, message, unverified } = event;
     const same = isAboutPolicy(event);
-    const marks = unverified === true ? { annotations: { [CALLER_ANNOTATION]: "unverified" } } : {};
+    const annotations = {
+      ...(unverified === true ? { [CALLER_ANNOTATION]: "unverified" } : {}),
+      ...(rule === undefined || policy?.generation === undefined
+        ? {}
+        : { [EVENT_ANNOTATIONS.generation]: String(policy.generation) }),
+      ...(rule === undefined ? {} : { [EVENT_ANNOTATIONS.rule]: rule }),
+    };
+    const marks = Object.keys(annotations).length === 0 ? {} : { annotations };
     const about = this.#reference(regarding, regarding.uid ?? (same ? policy?.uid : undefined));
     return {
       apiVersion: "events.k8s.io/v1",

@@ -1,5 +1,5 @@
-import { expect, test } from "vitest";
-import { AUDIT_VALUE_LENGTH, AUDIT_VERBATIM_LENGTH, auditOf } from "./audit.ts";
+import { describe, expect, test } from "vitest";
+import { AUDIT_VALUE_LENGTH, AUDIT_VERBATIM_LENGTH, auditOf, refusingPolicies } from "./audit.ts";
 import type { ModuleFinding } from "./finding.ts";
 
 const audited = (module: string, key: string, value: string): ModuleFinding => ({
@@ -60,4 +60,55 @@ test("one finding may have several", () => {
     { key: "group", value: "g" },
   ];
   expect(auditOf([{ ...audited("a", "", ""), audit }])).toEqual({ "a.mode": "Enable", "a.group": "g" });
+});
+
+describe("a refusal", () => {
+  const refused = (over: Partial<ModuleFinding> = {}): ModuleFinding => ({
+    module: "a",
+    rule: "nodeSelector",
+    outcome: "violated",
+    code: "USHER-P30",
+    message: "no",
+    policy: { kind: "ClusterPodSchedulingPolicy", name: "etcd-pool", generation: 7 },
+    ...over,
+  });
+
+  test("records policy, generation and rule, which can be read back from the audit log", () => {
+    const namespaced = { kind: "PodSchedulingPolicy", namespace: "shop", name: "zone" };
+    const audit = auditOf([refused(), refused({ policy: namespaced, rule: "tolerations" })], true);
+    expect(audit).toEqual({
+      "a.refused-by":
+        "ClusterPodSchedulingPolicy/etcd-pool@7 nodeSelector USHER-P30; PodSchedulingPolicy/shop/zone tolerations USHER-P30",
+    });
+    expect(refusingPolicies({ "placement.usher.dev/a.refused-by": audit["a.refused-by"], other: 1 })).toEqual(
+      [
+        { policy: "ClusterPodSchedulingPolicy/etcd-pool", generation: 7, rule: "nodeSelector" },
+        { policy: "PodSchedulingPolicy/shop/zone", rule: "tolerations" },
+      ],
+    );
+  });
+
+  test("names the object that a part of a policy is in", () => {
+    const related = { kind: "NodeSchedulingPolicy", name: "cluster", generation: 2 };
+    const event = { type: "Warning", reason: "Denied", related } as const;
+    const group = { kind: "NodeGroup", name: "ControlPlane" };
+    expect(auditOf([refused({ policy: group, event })], true)).toEqual({
+      "a.refused-by": "NodeSchedulingPolicy/cluster@2 nodeSelector USHER-P30",
+    });
+  });
+
+  test.each<[string, Partial<ModuleFinding>, boolean]>([
+    ["a request that is admitted", {}, false],
+    ["an outcome that does not refuse", { outcome: "would-violate" }, true],
+    ["a finding without a policy", { policy: undefined as never }, true],
+    ["a policy that an object alone names", { policy: { kind: "X", name: "x", gone: true } }, true],
+  ])("is not recorded of %s", (_, over, denied) => {
+    expect(auditOf([refused(over)], denied)).toEqual({});
+  });
+
+  test("that another client wrote into the log is not believed", () => {
+    for (const text of ["", "x", "@7 rule", "a b\nc", "; ;", " "])
+      expect(refusingPolicies({ "w/a.refused-by": text }).every(({ policy }) => policy !== "")).toBe(true);
+    expect(refusingPolicies({ "w/a.refused-by": { a: 1 } })).toEqual([]);
+  });
 });

@@ -17,9 +17,17 @@ export interface EventToWrite extends Omit<FindingEvent, "related"> {
   readonly regarding: ObjectReference;
   readonly message: string;
   readonly policy: PolicyRef | undefined;
+  /** The rule of the policy, of an event of a review. */
+  readonly rule?: string;
   /** No certificate says that an API server sent the review: the object may not exist. */
   readonly unverified?: true;
 }
+
+/** Annotations of an event of a review, by which it can be explained after its policy has changed. */
+export const EVENT_ANNOTATIONS = {
+  generation: "usher.dev/policy-generation",
+  rule: "usher.dev/rule",
+} as const;
 
 /** Whether an event is about its own policy, which usher knows from its view. */
 export function isAboutPolicy({ policy, regarding }: EventToWrite): boolean {
@@ -122,7 +130,7 @@ export function countsAfter(evaluation: Evaluation): readonly Count[] {
 
 function eventsOf({ request, findings }: Evaluation): EventToWrite[] {
   const events: EventToWrite[] = [];
-  for (const { event, message, policy } of findings) {
+  for (const { event, message, policy, rule } of findings) {
     if (event === undefined || policy?.gone === true) continue;
     const { related = policy, ...rest } = event;
     events.push({
@@ -130,6 +138,7 @@ function eventsOf({ request, findings }: Evaluation): EventToWrite[] {
       regarding: event.regarding ?? objectOf(request),
       message: event.message ?? message,
       policy: related === "none" ? undefined : related,
+      rule,
     });
   }
   return events;

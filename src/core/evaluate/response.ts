@@ -19,7 +19,11 @@ export interface AdmissionResponse {
 export function responseOf(evaluation: Evaluation): AdmissionResponse {
   const { request, denials, findings, phase, draft } = evaluation;
   const [first] = denials;
-  const common = { uid: request.uid, warnings: warningsOf(findings), audit: auditOf(findings) };
+  const common = {
+    uid: request.uid,
+    warnings: warningsOf(findings),
+    audit: auditOf(findings, first !== undefined),
+  };
   if (first !== undefined)
     return { ...common, allowed: false, patch: [], status: statusOf(first, denials, findings, request) };
   const patch = phase === "mutate" && request.object !== undefined ? patchOf(draft) : [];

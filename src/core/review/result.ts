@@ -112,7 +112,7 @@ export function resultOf(
     changes: denied ? [] : changesIn(phases, patch),
     violations: violationsOf(findings, denials),
     warnings: [...new Set(phases.flatMap((phase) => responseOf(phase).warnings))],
-    audit: auditOf(findings),
+    audit: auditOf(findings, denied),
     unknown: [...new Set(phases.flatMap((phase) => phase.unknown.map(nameOfNeed)))],
     ...(trace === undefined ? {} : { trace }),
     ...(trace?.length === 0 ? { untouched: untouched(request, phases, traced ?? []) } : {}),

@@ -61,13 +61,10 @@ export const podOS = defineModule<Exception>({
   access: [
     { group: "", resource: "pods", verbs: ["get"], why: "look up the pod of a binding" },
     {
-      group: "",
-      resource: "pods",
-      verbs: ["list"],
-      why: "preview the new policy of a namespace",
+      ...PREVIEW_ACCESS,
+      why: "say what an exception or the level of a namespace changes when it is written",
       when: [REPLACES, ...PREVIEW_ACCESS.when],
     },
-    { ...PREVIEW_ACCESS, when: [REPLACES, ...PREVIEW_ACCESS.when] },
     {
       group: "",
       resource: "namespaces",

@@ -134,7 +134,16 @@ describe("a namespace that is not known", () => {
       expect(answer).toMatchObject(expected);
       expect(evaluation.findings).toMatchObject([{ code: "USHER-P02", policy: { name: "p" } }]);
       expect(answer.warnings.join("\n")).toContain(failurePolicy === "Ignore" ? "USHER-P02" : "");
-      expect(answer.audit).toEqual({ "placement.unclear": "p" });
+      expect(answer.audit).toEqual({
+        "placement.unclear": "p",
+        ...(failurePolicy === "Ignore"
+          ? {}
+          : {
+              "placement.refused-by": expect.stringMatching(
+                /^ClusterPodSchedulingPolicy\/p@1 \S+ USHER-P02$/,
+              ),
+            }),
+      });
     }
   });
 
