@@ -1,4 +1,6 @@
+import { schemaFiles } from "../../src/cli/schema/json-schemas.ts";
 import { allModules } from "../../src/modules/all.ts";
+import { declarations } from "../../src/modules/index.ts";
 import { chartFiles } from "./chart/files.ts";
 import { installationFiles } from "./installation/files.ts";
 import { gardenerFiles } from "./installation/gardener.ts";
@@ -20,6 +22,16 @@ export async function generatedFiles(): Promise<GeneratedFile[]> {
     ...gardenerFiles(),
     ...observabilityFiles(),
     ...checkedInOlmFiles(),
+    ...(await schemas()),
     { path: "docs/rights.md", text: rightsTable(allModules) },
   ];
+}
+
+/** JSON Schemas of the kinds, for editors, and of what commands print. */
+async function schemas(): Promise<GeneratedFile[]> {
+  const files = Object.entries(await schemaFiles(declarations));
+  return files.map(([name, schema]) => ({
+    path: `schemas/${name}`,
+    text: `${JSON.stringify(schema, null, 2)}\n`,
+  }));
 }

@@ -8,6 +8,26 @@ export function evaluating(command: Command): Command {
     .option("-q, --quiet", "print only results and errors");
 }
 
+/** Flag of every command that judges files: a cluster says its release itself. */
+export const KUBERNETES_VERSION = [
+  "--kubernetes-version <version>",
+  "release of Kubernetes to judge by, such as 1.37 (default: that of the configuration)",
+] as const;
+
+export const REVIEW_FORMATS = [
+  "table",
+  "wide",
+  "json",
+  "yaml",
+  "junit",
+  "sarif",
+  "markdown",
+  "name",
+  "diff",
+] as const;
+
+export type ReviewFormat = (typeof REVIEW_FORMATS)[number];
+
 export const CLUSTER = [
   "--cluster",
   "read a live cluster (the default without --source); with --source, for everything but policies",
@@ -76,6 +96,15 @@ export class Repeatable extends Option {
     super(flags, `${description}; may be repeated`);
     this.argParser((text: string, before: readonly string[] | undefined) => [...(before ?? []), text]);
   }
+}
+
+/** Flags of every command that reads manifests. */
+export function reading(command: Command): Command {
+  return command
+    .addOption(new Repeatable("-f, --filename <file>", "the same, as in kubectl"))
+    .addOption(new Repeatable("-k, --kustomize <dir>", "a kustomization, built by kubectl or kustomize"))
+    .option("-R, --recursive", "descend into directories (the default)")
+    .option("--no-recursive", "read only the files of a directory itself");
 }
 
 /** Files as the cluster. */

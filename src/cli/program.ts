@@ -9,10 +9,13 @@ import {
   calling,
   connecting,
   evaluating,
+  KUBERNETES_VERSION,
   logLevel,
   output,
   port,
+  REVIEW_FORMATS,
   Repeatable,
+  reading,
   seconds,
   sourceFlag,
 } from "./options.ts";
@@ -51,12 +54,14 @@ Exit codes: 0 success, 1 found something, 2 invalid arguments or input,
   serveCommand(usher, io);
   reviewCommand(usher, io, outcome);
   testCommand(usher, io, outcome);
+  lintCommand(usher, io, outcome);
   foresightCommands(usher, io, outcome);
   manifestsCommand(usher, io);
   installCommands(usher, io, outcome);
   watchdogCommand(usher, io);
   operatorCommand(usher, io);
   moduleCommands(usher, io, outcome);
+  schemaCommand(usher, io);
   versionCommand(usher, io);
   helpCommand(usher, io);
   return usher;
@@ -120,9 +125,9 @@ function reviewCommand(usher: Command, io: Io, outcome: Outcome): void {
       "Evaluates manifests, files with several documents, directories and recorded AdmissionReviews: the API server's defaults, mutate, then validate on the result. Objects count together, in the order given. Policies and objects are those of --source, or of the kubeconfig's cluster, by the configuration of its installation; nothing is changed there. What the source does not contain is reported as unknown, not guessed. -n, --as and --operation do not apply to recorded AdmissionReviews.",
     )
     .argument("[file...]", "files or directories; - for standard input")
-    .addOption(new Repeatable("-f, --filename <file>", "the same, as in kubectl"))
     .addOption(sourceFlag())
     .option(...CLUSTER)
+    .option(...KUBERNETES_VERSION)
     .option("-n, --namespace <name>", "namespace of objects without one (default: default)")
     .option(
       "--as <user>",
@@ -145,8 +150,9 @@ function reviewCommand(usher: Command, io: Io, outcome: Outcome): void {
       ]),
     )
     .option("--emit", "print the manifests with usher's changes, without denied objects")
-    .addOption(output(["table", "json", "yaml"], "table", "output format"));
-  evaluating(calling(review))
+    .option("--changed-only", "leave out objects that are allowed unchanged and without warnings")
+    .addOption(output(REVIEW_FORMATS, "table", "output format; diff shows the changes of manifests"));
+  evaluating(calling(reading(review)))
     .addHelpText(
       "after",
       `
@@ -165,6 +171,46 @@ with --fail-on warning there are warnings, 2 invalid arguments, input or source
     )
     .action(async (files, options) => {
       const { review: run } = await import("./review/review.ts");
+      outcome.code = await run(files, options, io);
+    });
+}
+
+function lintCommand(usher: Command, io: Io, outcome: Outcome): void {
+  const lint = usher
+    .command("lint")
+    .summary("check policies and configuration alone")
+    .description(
+      "Checks policies of every kind and configurations of usher, without a cluster: their schema, the checks of the webhook, selectors that can match nothing, rules that can never count, policies that contradict each other, deprecated spellings and duplicates. Namespaces and nodes beside them count; other objects are left alone. Each problem has a code, its line and column, and a fix where only one can be meant.",
+    )
+    .argument("[file...]", "files or directories; - for standard input")
+    .option(...KUBERNETES_VERSION)
+    .option("--fix", "correct the files where that is safe; comments and layout stay")
+    .addOption(
+      new Option("--fail-on <severity>", "exit with 1 for warnings too, not only for errors").choices([
+        "warning",
+      ]),
+    )
+    .addOption(
+      output(
+        ["text", "table", "json", "yaml", "junit", "sarif", "markdown", "name", "diff"],
+        "text",
+        "output format; diff shows what --fix would change",
+      ),
+    );
+  evaluating(reading(lint))
+    .addHelpText(
+      "after",
+      `
+Examples:
+  ${io.name} lint examples/cluster
+  ${io.name} lint policies/ --fix
+  ${io.name} lint policies/ usher.yaml --fail-on warning -o sarif > usher.sarif
+
+Exit codes: 0 no errors, 1 some, or with --fail-on warning there are warnings,
+2 invalid arguments, or a file that can't be read, 3 usher failed.`,
+    )
+    .action(async (files, options) => {
+      const { lint: run } = await import("./lint/lint.ts");
       outcome.code = await run(files, options, io);
     });
 }
@@ -230,6 +276,30 @@ function operatorCommand(usher: Command, io: Io): void {
     const { operator: run } = await import("./operator/operator.ts");
     await run(module, options, io);
   });
+}
+
+function schemaCommand(usher: Command, io: Io): void {
+  usher
+    .command("schema")
+    .summary("describe the kinds of usher and their fields")
+    .description(
+      "Describes a kind or a field of it, as kubectl explain does, without a cluster; without a kind, lists the kinds. With -o json it is the JSON Schema, for editors and other tools; without a kind one schema for files of any content.",
+    )
+    .argument("[kind]", "a kind, its plural or short name, and the path of a field: cpsp.spec.tolerations")
+    .option("--recursive", "list the fields of fields as well")
+    .addOption(output(["table", "json", "yaml"], "table", "output format"))
+    .addHelpText(
+      "after",
+      `
+Examples:
+  ${io.name} schema
+  ${io.name} schema clusterpodschedulingpolicy.spec.tolerations
+  ${io.name} schema labels -o json`,
+    )
+    .action(async (kind: string | undefined, options) => {
+      const { schema: run } = await import("./schema/schema.ts");
+      await run(kind, options, io);
+    });
 }
 
 function versionCommand(usher: Command, io: Io): void {

@@ -56,7 +56,10 @@ test.each([
   [["review", "--source", EXAMPLES], /^usher: specify files or directories/],
   [["review", PODS, "--source", "/does/not/exist"], /^usher: --source \/does\/not\/exist: no such/],
   [["review", PODS, "--source", EXAMPLES, "-n", "Shop!"], /^usher: --namespace: "Shop!" is not a DNS label/],
-  [["review", PODS, "--source", EXAMPLES, "-o", "xml"], /^usher: .*Allowed choices are table, json, yaml/],
+  [
+    ["review", PODS, "--source", EXAMPLES, "-o", "xml"],
+    /^usher: .*Allowed choices are table, wide, json, yaml/,
+  ],
   [
     ["review", PODS, "--source", EXAMPLES, "--operation", "DELETE"],
     /^usher: .*Allowed choices are CREATE, UPDATE/,
@@ -144,6 +147,7 @@ test("a single-value flag that is given twice is an error, in every command", as
     "--as-group",
     "--cordon",
     "--filename",
+    "--kustomize",
     "--pod-label",
     "--remove",
     "--source",

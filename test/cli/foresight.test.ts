@@ -652,7 +652,7 @@ describe("invalid calls and input exit with 2, a message, and empty stdout", () 
     [
       "an unknown format",
       () => ["what-if", EDIT, ...CLUSTER, "-o", "diff"],
-      /Allowed choices are table, wide, json, yaml, markdown/,
+      /Allowed choices are table, wide, json, yaml, junit, sarif, markdown, name/,
     ],
     [
       "explain without an object",

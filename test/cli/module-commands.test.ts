@@ -30,7 +30,7 @@ test("help lists commands and groups, with arguments, flags, examples and exit c
   expect(group.out).toContain("\nExamples:\n  usher tenancy import tenants.yaml\n");
   const { out, code } = await tenancy(["report", "--help"]);
   expect(code).toBe(0);
-  expect(out).toMatch(/--sort <key> +order of the rows \(choices: "name", "pods", default:/);
+  expect(out).toMatch(/--sort <key> +order of the rows \(choices: "name", "pods",\s+default:/);
   expect(out).toMatch(/--min-pods <n> +leave out smaller namespaces \(default: 0\)/);
   expect(out).toMatch(/-u, --owner <user> +only namespaces of this user; may be repeated/);
   expect(out).toContain("--source <dir>");

@@ -16,6 +16,8 @@ describe("usher project-limit usage", () => {
   test("--at-limit as JSON lists only users at their limit", async () => {
     const { out } = await usher(["project-limit", "usage", "--source", EXAMPLES, "--at-limit", "-o", "json"]);
     expect(JSON.parse(out)).toEqual({
+      apiVersion: "cli.usher.dev/v1",
+      kind: "ProjectLimitUsage",
       problems: [],
       users: [
         {

@@ -123,7 +123,9 @@ test("yaml equals json, and --trace only adds the trace", async () => {
   const args = ["-", ...SOURCE];
   const plain = await reviewed(args, POD());
   const yaml = await usher(["review", ...args, "-o", "yaml"], { stdin: POD() });
-  expect(parse(yaml.out)).toEqual({ results: plain.results, summary: plain.summary, problems: [] });
+  const { results, summary } = plain;
+  const named = { apiVersion: "cli.usher.dev/v1", kind: "Review" };
+  expect(parse(yaml.out)).toEqual({ ...named, results, summary, problems: [] });
   const traced = await reviewed([...args, "--trace"], POD());
   const [{ trace, ...rest } = { trace: undefined }] = traced.results;
   expect([rest]).toEqual(plain.results);

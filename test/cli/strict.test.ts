@@ -207,6 +207,7 @@ test("JSON has the file and line of each object, also in lists, and the problems
       line: 1,
       column: 8,
       severity: "error",
+      code: "USHER-E10",
       message: expect.any(String),
     },
   ]);
@@ -274,9 +275,7 @@ test("reports a chart as such, and skips a kustomization with a note", async () 
     "pod.yaml": POD,
   });
   const { code, out, err } = await usher(["review", base, "--source", EXAMPLES]);
-  expect(err).toBe(
-    `${base}/kustomization.yaml: not reviewed: kustomize build ${base} | usher review - reviews what it makes\n`,
-  );
+  expect(err).toBe(`${base}/kustomization.yaml: not read: use -k ${base} to read what it makes\n`);
   expect(out).toContain("1 object: ");
   expect(code).toBe(0);
 });

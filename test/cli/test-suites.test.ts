@@ -343,7 +343,7 @@ describe("output formats", () => {
     const { code, out } = await run(failing, "-o", "json");
     const report = JSON.parse(out);
     expect(report).toMatchObject({
-      kind: "TestReport",
+      kind: "Test",
       summary: { cases: 2, passed: 1, failed: 1, errors: 0 },
     });
     expect(report.suites[0].cases[0]).toMatchObject({

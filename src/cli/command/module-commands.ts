@@ -1,8 +1,23 @@
 import { Argument as CliArgument, type Command as CliCommand, InvalidArgumentError, Option } from "commander";
-import type { Argument, Command, CommandGroup, Flag } from "../../core/module/command.ts";
+import {
+  type Argument,
+  type Command,
+  type CommandGroup,
+  type Flag,
+  ITEM_FORMATS,
+} from "../../core/module/command.ts";
 import type { ModuleDeclaration } from "../../core/module/declaration.ts";
 import type { Io } from "../io.ts";
-import { CLUSTER, calling, evaluating, output, Repeatable, STRICT, sourceFlag } from "../options.ts";
+import {
+  CLUSTER,
+  calling,
+  evaluating,
+  KUBERNETES_VERSION,
+  output,
+  Repeatable,
+  STRICT,
+  sourceFlag,
+} from "../options.ts";
 import type { Outcome } from "../program.ts";
 import { wrap } from "../wrap.ts";
 
@@ -75,11 +90,11 @@ function addCommand(parent: CliCommand, command: Command, place: Place): void {
 }
 
 /** Flags that follow from what a command reads and writes. */
-function addCommonFlags(added: CliCommand, { source, namespaced, writes, formats }: Command): void {
+function addCommonFlags(added: CliCommand, { source, namespaced, writes, formats, judges }: Command): void {
   if (source !== undefined) {
     calling(added);
     if (source.files) added.addOption(sourceFlag()).option(...STRICT);
-    if (source.files) added.option(...CLUSTER);
+    if (source.files) added.option(...CLUSTER).option(...KUBERNETES_VERSION);
   }
   if (namespaced)
     added
@@ -91,7 +106,9 @@ function addCommonFlags(added: CliCommand, { source, namespaced, writes, formats
   if (writes?.switch === "dry-run") added.option("--dry-run", "print what would change, and change nothing");
   if (writes?.switch === "apply")
     added.option("--apply", "write the changes; without it they are only printed");
-  added.addOption(output(formats, formats[0] ?? "json", "output format"));
+  if (judges) added.option("--changed-only", "leave out what is as it should be");
+  const all = judges ? [...formats, ...ITEM_FORMATS] : formats;
+  added.addOption(output(all, all[0] ?? "json", "output format"));
 }
 
 function cliArgument(name: string, { description, many, optional }: Argument): CliArgument {

@@ -1,5 +1,5 @@
 import type { Json } from "../../core/json.ts";
-import type { CommandWrites, OutputFormat, PlannedChange } from "../../core/module/command.ts";
+import type { CommandWrites, PlannedChange } from "../../core/module/command.ts";
 import type { Terminal } from "../output/terminal.ts";
 import { printData, printTable } from "./print-report.ts";
 import type { WriteAttempt } from "./write.ts";
@@ -54,10 +54,15 @@ export function printTableOf(
 export function printResults(
   results: readonly WriteResult[],
   writes: CommandWrites,
-  format: Exclude<OutputFormat, "table">,
+  format: "json" | "yaml",
   screen: Terminal,
 ): void {
-  printData({ results, summary: countsOf(results, writes) } as unknown as Json, format, screen);
+  printData(
+    "usher writes",
+    { results, summary: countsOf(results, writes) } as unknown as Json,
+    format,
+    screen,
+  );
 }
 
 function countsOf(results: readonly WriteResult[], { done }: CommandWrites) {

@@ -4,6 +4,7 @@ import { isObject, type Json } from "../../core/json.ts";
 import { checkDnsLabel } from "../../core/kubernetes/names.ts";
 import { parseServerVersion } from "../../core/kubernetes/versions.ts";
 import { BUILT_IN_WORKLOADS } from "../../core/kubernetes/workloads.ts";
+import { codesOf } from "../../core/module/codes.ts";
 import type {
   Command,
   CommandCall,
@@ -11,6 +12,7 @@ import type {
   CommandReport,
   CommandResult,
   CommandRun,
+  OutputFormat,
   Value,
 } from "../../core/module/command.ts";
 import type { ModuleDeclaration } from "../../core/module/declaration.ts";
@@ -34,7 +36,8 @@ export interface ShellOptions extends OpenOptions {
   readonly allNamespaces?: boolean;
   readonly dryRun?: boolean;
   readonly apply?: boolean;
-  readonly output: "table" | "json" | "yaml";
+  readonly output: OutputFormat;
+  readonly changedOnly?: boolean;
   readonly quiet?: boolean;
 }
 
@@ -63,7 +66,13 @@ export async function runCommand(command: Command, from: CallFromShell): Promise
     const { writePlan } = await import("./write-plan.ts");
     return writePlan(command, result, call, options, screen);
   }
-  printReport(problems === undefined ? result : withProblems(result, problems), options.output, screen);
+  const path = `${from.path} ${command.name}`;
+  printReport(
+    problems === undefined ? result : withProblems(result, problems),
+    options,
+    { path, codes: codesOf(call.assembly.modules) },
+    screen,
+  );
   // A source that could not be read whole makes the result incomplete, which outweighs what was found in the rest.
   return faulty ? EXIT.wrong : EXIT[result.exit];
 }
@@ -87,6 +96,7 @@ async function callOf(
     flags: await valuesOf(command.flags ?? {}, from.options, files),
     namespace: namespaceOf(command, options, live),
     live,
+    changedOnly: options.changedOnly === true,
     now: Date.now(),
     calledAs: from.path,
   };

@@ -51,8 +51,8 @@ export async function writePlan(
         ? writeResult(one, planned[i] ?? NOT_TRIED)
         : writeResult(one, attempt, writes.done);
     });
-    if (options.output === "table") printTableOf(results, writes, screen);
-    else printResults(results, writes, options.output, screen);
+    if (forTable) printTableOf(results, writes, screen);
+    else printResults(results, writes, options.output === "json" ? "json" : "yaml", screen);
     report(results, screen, forTable ? summaryOf(results, writes) : undefined);
     if (dryRun)
       screen.note(`dry run: nothing was changed${writes.switch === "apply" ? "; use --apply to write" : ""}`);

@@ -1,16 +1,18 @@
 import type { Decided } from "../../core/foresight/compare.ts";
 import { type Foresight, foresee, isEmpty, type WorkloadDifference } from "../../core/foresight/foresee.ts";
-import type { Json } from "../../core/json.ts";
+import type { JsonObject } from "../../core/json.ts";
 import { CallError, EXIT } from "../exit.ts";
 import type { Io } from "../io.ts";
 import { table } from "../output/table.ts";
 import { printable, type Terminal, terminal } from "../output/terminal.ts";
 import { unifiedDiff } from "../output/unified-diff.ts";
+import { versioned } from "../output/versioned.ts";
 import { yamlText } from "../output/yaml.ts";
 import { InputReader } from "../review/input.ts";
 import { describeProblems } from "../review/problems.ts";
 import { Shape } from "../review/shape.ts";
 import { cordonOf, type Edit, type EditContext, editsOf, removalOf } from "./edits.ts";
+import { itemsText } from "./items.ts";
 import { type OpenedWorld, openWorld, PRIORITY_CLASSES, type WorldOptions } from "./open-world.ts";
 import { countsOf, entriesOf, lookedAt, markdownOf, printEntries, summaryLines } from "./print.ts";
 import type { DryRunResult } from "./server-dry-run.ts";
@@ -18,7 +20,7 @@ import type { DryRunResult } from "./server-dry-run.ts";
 export interface CompareOptions extends WorldOptions {
   readonly filename?: readonly string[];
   readonly remove?: readonly string[];
-  readonly output: "table" | "wide" | "json" | "yaml" | "markdown" | "diff";
+  readonly output: "table" | "wide" | "json" | "yaml" | "junit" | "sarif" | "markdown" | "name" | "diff";
 }
 
 export interface WhatIfOptions extends CompareOptions {
@@ -168,8 +170,9 @@ function report(foresight: Foresight, reported: Reported, screen: Terminal): voi
       serverDryRun: dryRuns,
       partial,
       problems,
-    } as unknown as Json;
-    screen.out(output === "json" ? JSON.stringify(data, null, 2) : yamlText(data));
+    } as unknown as JsonObject;
+    const value = versioned(placements ? "WhatIf" : "Diff", data);
+    screen.out(output === "json" ? JSON.stringify(value, null, 2) : yamlText(value));
     return;
   }
   if (output === "diff") {
@@ -179,6 +182,12 @@ function report(foresight: Foresight, reported: Reported, screen: Terminal): voi
   const empty = isEmpty(foresight);
   const heading = headingOf(edits);
   const lines = empty ? ["nothing changes"] : summaryLines(foresight);
+  if (output === "junit" || output === "sarif" || output === "name") {
+    const command = placements ? "usher what-if" : "usher diff";
+    const text = itemsText(output, entriesOf(foresight, true), command, opened);
+    if (text !== "") screen.out(text);
+    return;
+  }
   const entries = entriesOf(foresight, output === "wide");
   if (output === "markdown") {
     screen.out(`**${printable(heading)}**\n`);

@@ -22,6 +22,7 @@ import type { Io } from "../io.ts";
 import { table } from "../output/table.ts";
 import { printable, type Terminal, terminal } from "../output/terminal.ts";
 import { unifiedDiff } from "../output/unified-diff.ts";
+import { versioned } from "../output/versioned.ts";
 import { yamlText } from "../output/yaml.ts";
 import { InputReader } from "../review/input.ts";
 import { printTrace } from "../review/print.ts";
@@ -384,7 +385,11 @@ function print(
   io: Io,
 ): void {
   if (output !== "table") {
-    const value = explained.length === 1 ? explained[0] : explained;
+    const [only, ...more] = explained as unknown as JsonObject[];
+    const value =
+      only === undefined || more.length > 0
+        ? versioned("ExplainList", { items: [...(only === undefined ? [] : [only]), ...more] })
+        : versioned("Explain", only);
     screen.out(output === "json" ? JSON.stringify(value, null, 2) : yamlText(value));
     return;
   }

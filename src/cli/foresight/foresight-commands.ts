@@ -1,6 +1,14 @@
 import { type Command, Option } from "commander";
 import type { Io } from "../io.ts";
-import { CLUSTER, calling, evaluating, output, Repeatable, sourceFlag } from "../options.ts";
+import {
+  CLUSTER,
+  calling,
+  evaluating,
+  KUBERNETES_VERSION,
+  output,
+  Repeatable,
+  sourceFlag,
+} from "../options.ts";
 import type { Outcome } from "../program.ts";
 
 const NOTHING_WRITTEN = "Nothing is written.";
@@ -15,7 +23,14 @@ export function foresightCommands(usher: Command, io: Io, outcome: Outcome): voi
 
 /** Flags of every command that compares two views. */
 function reading(command: Command): Command {
-  return evaluating(calling(command.addOption(sourceFlag()).option(...CLUSTER)));
+  return evaluating(
+    calling(
+      command
+        .addOption(sourceFlag())
+        .option(...CLUSTER)
+        .option(...KUBERNETES_VERSION),
+    ),
+  );
 }
 
 const EXIT_CODES = `
@@ -44,7 +59,7 @@ function diffCommand(usher: Command, io: Io, outcome: Outcome): void {
     .option("-n, --namespace <name>", "look only at workloads of this namespace (default: all)")
     .addOption(
       output(
-        ["table", "wide", "json", "yaml", "markdown", "diff"],
+        ["table", "wide", "json", "yaml", "junit", "sarif", "markdown", "name", "diff"],
         "table",
         "output format; diff shows the changed manifests",
       ),
@@ -94,7 +109,13 @@ function whatIfCommand(usher: Command, io: Io, outcome: Outcome): void {
         .choices(["auto", "never"])
         .default("auto"),
     )
-    .addOption(output(["table", "wide", "json", "yaml", "markdown"], "table", "output format"));
+    .addOption(
+      output(
+        ["table", "wide", "json", "yaml", "junit", "sarif", "markdown", "name"],
+        "table",
+        "output format",
+      ),
+    );
   reading(whatIf)
     .addHelpText(
       "after",
@@ -156,7 +177,13 @@ function replayCommand(usher: Command, io: Io, outcome: Outcome): void {
     )
     .addOption(new Repeatable("--remove <kind/name>", "a policy that is removed"))
     .option("-n, --namespace <name>", "namespace of policies without one (default: default)")
-    .addOption(output(["table", "wide", "json", "yaml"], "table", "output format"));
+    .addOption(
+      output(
+        ["table", "wide", "json", "yaml", "junit", "sarif", "markdown", "name"],
+        "table",
+        "output format",
+      ),
+    );
   reading(replay)
     .addHelpText(
       "after",

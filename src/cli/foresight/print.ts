@@ -11,7 +11,7 @@ const COLUMNS = ["OBJECT", "BEFORE", "AFTER", "CHANGES", "BY"];
 const SHOWN_NAMES = 3;
 
 /** One object, or several that fare alike. */
-interface Entry {
+export interface Entry {
   /** `Deployment shop/web` */
   readonly names: readonly string[];
   readonly before: string;

@@ -1,12 +1,13 @@
 import type { AdmissionRequest } from "../../core/evaluate/request.ts";
 import { type Difference, differenceOf, judgeBoth } from "../../core/foresight/compare.ts";
 import type { World } from "../../core/foresight/world.ts";
-import { isObject, type Json, type JsonObject, stringAt } from "../../core/json.ts";
+import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { admissionDefaults, defaulted } from "../../core/kubernetes/defaults/defaults.ts";
 import { beforeUsher } from "../../core/provenance/before.ts";
 import { CallError, EXIT } from "../exit.ts";
 import type { Io } from "../io.ts";
 import { printable, type Terminal, terminal } from "../output/terminal.ts";
+import { versioned } from "../output/versioned.ts";
 import { yamlText } from "../output/yaml.ts";
 import { type InputProblem, InputReader } from "../review/input.ts";
 import { describeProblems } from "../review/problems.ts";
@@ -14,13 +15,14 @@ import { recorded } from "../review/request.ts";
 import { Shape } from "../review/shape.ts";
 import { auditEvents, userOf } from "./audit-log.ts";
 import { type CompareOptions, headingOf, readEdits } from "./compare-worlds.ts";
+import { itemsText } from "./items.ts";
 import { type OpenedWorld, openWorld, PRIORITY_CLASSES } from "./open-world.ts";
 import { entriesOf, plural, printEntries } from "./print.ts";
 
 export interface ReplayOptions extends CompareOptions {
   readonly auditLog?: string;
   readonly reviews?: string;
-  readonly output: "table" | "wide" | "json" | "yaml";
+  readonly output: "table" | "wide" | "json" | "yaml" | "junit" | "sarif" | "markdown" | "name";
 }
 
 /** A request that was recorded, and when. */
@@ -253,8 +255,25 @@ function report(
       differences,
       skipped,
       problems: opened.problems,
-    } as unknown as Json;
-    screen.out(output === "json" ? JSON.stringify(data, null, 2) : yamlText(data));
+    } as unknown as JsonObject;
+    const value = versioned("Replay", data);
+    screen.out(output === "json" ? JSON.stringify(value, null, 2) : yamlText(value));
+    return;
+  }
+  const foresight = {
+    workloads: differences.map((one) => ({ ...one, pods: 0 })),
+    nodes: [],
+    users: [],
+  };
+  if (output === "junit" || output === "sarif" || output === "name" || output === "markdown") {
+    const text = itemsText(
+      output,
+      entriesOf(foresight, true),
+      "usher replay",
+      opened,
+      `${differences.length} of ${plural(judged, "recorded request")} differ`,
+    );
+    if (text !== "") screen.out(text);
     return;
   }
   const parts = [
@@ -269,11 +288,6 @@ function report(
       ? `  nothing changes for ${plural(judged, "recorded request")}`
       : `  ${differences.length} of ${plural(judged, "recorded request")} ${differences.length === 1 ? "differs" : "differ"}: ${parts.join(", ")}`,
   );
-  const foresight = {
-    workloads: differences.map((one) => ({ ...one, pods: 0 })),
-    nodes: [],
-    users: [],
-  };
   const entries = entriesOf(foresight, output === "wide");
   if (entries.length > 0) screen.out("");
   printEntries(entries, screen);

@@ -4,6 +4,11 @@ export interface JunitCase {
   readonly seconds: number;
   /** `failure`: found something. `error`: could not be judged. @default passed */
   readonly problem?: { readonly type: "failure" | "error"; readonly message: string; readonly text: string };
+  /** What was said of a test beside its problem. @default nothing */
+  readonly note?: string;
+  /** @default that of the suite */
+  readonly file?: string;
+  readonly line?: number;
 }
 
 export interface JunitSuite {
@@ -19,16 +24,21 @@ export function junitText(suites: readonly JunitSuite[]): string {
   for (const { name, file, cases } of suites) {
     lines.push(`  <testsuite name="${escaped(name)}" file="${escaped(file)}"${counts(cases)}>`);
     for (const one of cases) {
-      const head = `    <testcase name="${escaped(one.name)}" classname="${escaped(name)}" file="${escaped(file)}" time="${one.seconds.toFixed(3)}"`;
-      if (one.problem === undefined) lines.push(`${head}/>`);
-      else {
-        const { type, message, text } = one.problem;
-        lines.push(
-          `${head}>`,
-          `      <${type} message="${escaped(message)}">${escaped(text)}</${type}>`,
-          "    </testcase>",
-        );
+      const line = one.line === undefined ? "" : ` line="${one.line}"`;
+      const head = `    <testcase name="${escaped(one.name)}" classname="${escaped(name)}" file="${escaped(one.file ?? file)}"${line} time="${one.seconds.toFixed(3)}"`;
+      if (one.problem === undefined && one.note === undefined) {
+        lines.push(`${head}/>`);
+        continue;
       }
+      const { type = "failure", message = "", text = "" } = one.problem ?? {};
+      lines.push(
+        `${head}>`,
+        ...(one.problem === undefined
+          ? []
+          : [`      <${type} message="${escaped(message)}">${escaped(text)}</${type}>`]),
+        ...(one.note === undefined ? [] : [`      <system-out>${escaped(one.note)}</system-out>`]),
+        "    </testcase>",
+      );
     }
     lines.push("  </testsuite>");
   }

@@ -9,6 +9,7 @@ import { type Located, located, readManifests } from "../../files/reader/read-do
 import { scanDirectory } from "../../files/source/tree.ts";
 import type { TextProblem } from "../../files/text/yaml.ts";
 import { CallError } from "../exit.ts";
+import { kustomized } from "./kustomize.ts";
 import type { Shape } from "./shape.ts";
 
 /** A text that was read, and its name for messages. */
@@ -43,48 +44,65 @@ export interface Input {
   readonly problems: readonly InputProblem[];
 }
 
-/** Reads files, directories and standard input (`-`), in the order of the arguments. */
-export class InputReader {
+/** How directories are read. */
+export interface InputOptions {
+  /** Whether to descend into directories. @default true */
+  readonly recursive?: boolean;
+  /** Directories that kustomize builds first. */
+  readonly kustomize?: readonly string[];
+}
+
+interface Texts {
+  /** `binary`: what makes the bytes no text; such content is not parsed, for every line would be one more problem. */
+  readonly texts: readonly (InputText & { readonly binary: readonly TextProblem[] })[];
+  readonly problems: readonly InputProblem[];
+}
+
+/** Reads texts from files, directories and standard input (`-`), in the order of the arguments, and from kustomize. */
+export class InputTexts {
   readonly #stdin: AsyncIterable<Uint8Array | string>;
-  readonly #shape: Shape;
-  readonly #note: (text: string) => void;
+  readonly #options: InputOptions;
   #stdinRead = false;
 
-  constructor(stdin: AsyncIterable<Uint8Array | string>, shape: Shape, note: (text: string) => void) {
+  constructor(stdin: AsyncIterable<Uint8Array | string>, options: InputOptions = {}) {
     this.#stdin = stdin;
-    this.#shape = shape;
-    this.#note = note;
+    this.#options = options;
   }
 
-  async read(names: readonly string[]): Promise<Input> {
-    const manifests: Manifest[] = [];
-    const problems: InputProblem[] = [];
-    for (const name of names) await this.#named(name, manifests, problems);
-    if (manifests.length === 0 && problems.length === 0) {
-      throw new CallError(
-        `${names.map((name) => (name === "-" ? "stdin" : name)).join(", ")}: no objects found`,
-      );
-    }
-    return { manifests, problems };
+  async read(names: readonly string[]): Promise<Texts> {
+    const found = { texts: [], problems: [] };
+    for (const name of names) await this.#named(name, found);
+    return found;
   }
 
-  async #named(name: string, manifests: Manifest[], problems: InputProblem[]): Promise<void> {
+  /** What kustomize makes of the directories of -k. */
+  async built(): Promise<Texts> {
+    const { kustomize = [] } = this.#options;
+    const texts = [];
+    for (const directory of kustomize)
+      texts.push({ label: directory, text: await kustomized(directory), binary: [] });
+    return { texts, problems: [] };
+  }
+
+  async #named(name: string, found: { texts: Texts["texts"][number][]; problems: InputProblem[] }) {
+    const { problems } = found;
     if (name === "-") {
       if (this.#stdinRead) throw new CallError("standard input can be read only once");
       this.#stdinRead = true;
-      await this.#take("stdin", () => readStream(this.#stdin), manifests, problems);
+      await take("stdin", () => readStream(this.#stdin), found);
       return;
     }
-    const found = await stat(name).catch((error: unknown) => reasonOf(error));
-    if (typeof found === "string") {
-      problems.push({ label: name, message: found });
+    const stats = await stat(name).catch((error: unknown) => reasonOf(error));
+    if (typeof stats === "string") {
+      problems.push({ label: name, message: stats });
       return;
     }
-    if (!found.isDirectory()) {
-      await this.#take(name, () => readWhole(name, found), manifests, problems);
+    if (!stats.isDirectory()) {
+      await take(name, () => readWhole(name, stats), found);
       return;
     }
-    const { files, hidden } = await scanDirectory(name);
+    const { files: all, hidden } = await scanDirectory(name);
+    const files = this.#options.recursive === false ? all.filter((one) => !one.name.includes("/")) : all;
     const root = name.replace(/\/+$/, "");
     for (const one of hidden) problems.push({ label: `${root}/${one.name}`, message: one.reason });
     if (files.length === 0 && hidden.length === 0) {
@@ -101,37 +119,75 @@ export class InputReader {
     }
     for (const file of files.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
       const read = async () => readWhole(file.path, await stat(file.path));
-      await this.#take(`${root}/${file.name}`, read, manifests, problems);
+      await take(`${root}/${file.name}`, read, found);
     }
   }
+}
 
-  async #take(
-    label: string,
-    read: () => ReturnType<typeof readStream>,
+async function take(
+  label: string,
+  read: () => ReturnType<typeof readStream>,
+  { texts, problems }: { texts: Texts["texts"][number][]; problems: InputProblem[] },
+): Promise<void> {
+  try {
+    const { text, problems: binary } = await read();
+    texts.push({ label, text, binary });
+  } catch (error) {
+    if (!(error instanceof Unreadable)) throw error;
+    problems.push({ label, message: error.message });
+  }
+}
+
+/** Reads the objects of what a call names. */
+export class InputReader {
+  readonly #texts: InputTexts;
+  readonly #shape: Shape;
+  readonly #note: (text: string) => void;
+
+  constructor(
+    stdin: AsyncIterable<Uint8Array | string>,
+    shape: Shape,
+    note: (text: string) => void,
+    options: InputOptions = {},
+  ) {
+    this.#texts = new InputTexts(stdin, options);
+    this.#shape = shape;
+    this.#note = note;
+  }
+
+  /** @param whole The input of the call, to which what kustomize builds belongs. */
+  async read(names: readonly string[], whole = false): Promise<Input> {
+    const manifests: Manifest[] = [];
+    const problems: InputProblem[] = [];
+    for (const read of [await this.#texts.read(names), ...(whole ? [await this.#texts.built()] : [])]) {
+      problems.push(...read.problems);
+      for (const text of read.texts) this.#parse(text, text.binary, manifests, problems);
+    }
+    if (manifests.length === 0 && problems.length === 0) {
+      throw new CallError(
+        `${names.map((name) => (name === "-" ? "stdin" : name)).join(", ")}: no objects found`,
+      );
+    }
+    return { manifests, problems };
+  }
+
+  #parse(
+    { label, text }: InputText,
+    binary: readonly TextProblem[],
     manifests: Manifest[],
     problems: InputProblem[],
-  ): Promise<void> {
-    let found: Awaited<ReturnType<typeof readStream>>;
-    try {
-      found = await read();
-    } catch (error) {
-      if (!(error instanceof Unreadable)) throw error;
-      problems.push({ label, message: error.message });
+  ): void {
+    const input = { label, text };
+    if (binary.length > 0) {
+      for (const one of binary) problems.push({ input, located: located(text, one) });
       return;
     }
-    const input = { label, text: found.text };
-    // Binary content is not parsed: every line would be one more problem.
-    if (found.problems.length > 0) {
-      for (const one of found.problems) problems.push({ input, located: located(found.text, one) });
-      return;
-    }
-    const parsed = readManifests(found.text);
+    const parsed = readManifests(text);
     for (const one of parsed.problems) problems.push({ input, located: one });
     for (const { value, document, path, line } of parsed.manifests) {
       if (isKustomization(value)) {
-        this.#note(
-          `${label}: not reviewed: kustomize build ${label.replace(/\/?[^/]*$/, "") || "."} | usher review - reviews what it makes`,
-        );
+        const folder = label.replace(/\/?[^/]*$/, "") || ".";
+        this.#note(`${label}: not read: use -k ${folder} to read what it makes`);
         continue;
       }
       if (isSuite(value)) {
@@ -147,7 +203,7 @@ export class InputReader {
 }
 
 /** What kustomize reads beside manifests: no API server has such a kind. */
-function isKustomization(value: Json): boolean {
+export function isKustomization(value: Json): boolean {
   return stringAt(value, "apiVersion")?.startsWith("kustomize.config.k8s.io/") === true;
 }
 

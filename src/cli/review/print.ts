@@ -3,9 +3,18 @@ import { tableRows } from "../output/table.ts";
 import { printable, type Terminal } from "../output/terminal.ts";
 
 /** One row an object, further changes on rows of their own. */
-export function printTable(results: readonly ReviewResult[], { out, paint, width }: Terminal): void {
-  const rows = results.flatMap(rowsOf);
-  const [header = [], ...printed] = tableRows(HEADER, rows, width);
+export function printTable(
+  results: readonly ReviewResult[],
+  { out, paint, width }: Terminal,
+  places?: readonly string[],
+): void {
+  const rows = results.flatMap((result, i) => {
+    const place = places?.[i];
+    if (place === undefined) return rowsOf(result);
+    return rowsOf(result).map((row, j) => [...row, j === 0 ? place : ""]);
+  });
+  const columns = places === undefined ? HEADER : [...HEADER, "PLACE"];
+  const [header = [], ...printed] = tableRows(columns, rows, width);
   for (const line of header) out(line);
   // Where the column of verdicts begins, whatever the lengths of names.
   const start = (header[0] ?? "").indexOf(VERDICT);

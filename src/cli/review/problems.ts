@@ -1,5 +1,5 @@
 import { fieldPath } from "../../core/path.ts";
-import { describeProblem, type Problem } from "../../core/policy/problem.ts";
+import { codeOf, describeProblem, PROBLEM, type Problem } from "../../core/policy/problem.ts";
 import { type Located, locateProblems } from "../../files/reader/read-documents.ts";
 import type { FileProblem } from "../../files/source/report.ts";
 import { printable } from "../output/terminal.ts";
@@ -16,6 +16,7 @@ export interface ProblemData {
   readonly line?: number;
   readonly column?: number;
   readonly severity: "error" | "warning";
+  readonly code: string;
   readonly message: string;
   readonly hint?: string;
   readonly object?: string;
@@ -47,11 +48,12 @@ export function problemData(problems: readonly InputProblem[]): ProblemData[] {
 
 /** The problems of a source for programs; with `strict` some of its warnings are errors. */
 export function sourceProblemData(problems: readonly FileProblem[], strict: boolean): ProblemData[] {
-  return problems.map(({ file, line, column, message, hint, severity, strict: mistake, object }) => ({
+  return problems.map(({ file, line, column, message, hint, severity, code, strict: mistake, object }) => ({
     from: "source",
     file,
     ...(line === 0 ? {} : { line, column }),
     severity: strict && mistake ? "error" : severity,
+    code,
     message,
     ...(hint === undefined ? {} : { hint }),
     ...(object === undefined ? {} : { object }),
@@ -77,28 +79,32 @@ function describeSome(problems: readonly InputProblem[]): Described[] {
         );
   return problems.map((one) => {
     const label = labelOf(one);
-    if ("message" in one) return described(label, undefined, one.message, `${label}: ${one.message}`);
-    if ("located" in one)
-      return described(
-        label,
-        one.located,
-        one.located.message,
-        framed(label, one.located, one.located.message),
-      );
+    if ("message" in one)
+      return described(label, undefined, PROBLEM.unreadable, one.message, `${label}: ${one.message}`);
+    if ("located" in one) {
+      const { message } = one.located;
+      return described(label, one.located, PROBLEM.unreadable, message, framed(label, one.located, message));
+    }
     const place = places[wanted.indexOf(one)];
     const message = withField(one.problem);
     const text =
       place === undefined
         ? `${label}: ${printable(describeProblem(one.problem))}`
         : framed(label, place, message);
-    return described(label, place, message, text);
+    return described(label, place, codeOf(one.problem), message, text);
   });
 }
 
-function described(file: string, place: Located | undefined, message: string, text: string): Described {
+function described(
+  file: string,
+  place: Located | undefined,
+  code: string,
+  message: string,
+  text: string,
+): Described {
   const where = place === undefined ? {} : { line: place.line, column: place.column };
   const hint = place?.hint === undefined ? {} : { hint: place.hint };
-  return { text, data: { from: "input", file, ...where, severity: "error", message, ...hint } };
+  return { text, data: { from: "input", file, ...where, severity: "error", code, message, ...hint } };
 }
 
 function framed(label: string, { line, column, frame }: Located, message: string): string {

@@ -1,7 +1,14 @@
-import { summaryOf } from "../../core/review/result.ts";
+import type { JsonObject } from "../../core/json.ts";
+import type { ReportItem } from "../../core/module/command.ts";
+import type { Code } from "../../core/module/module.ts";
+import { SIGNS, summaryOf } from "../../core/review/result.ts";
 import type { Review } from "../../core/review/review.ts";
 import type { Io } from "../io.ts";
+import type { ReviewFormat } from "../options.ts";
+import { ITEM_PRINTERS, isChanged } from "../output/formats.ts";
 import { printable, type Terminal } from "../output/terminal.ts";
+import { unifiedDiff } from "../output/unified-diff.ts";
+import { versioned } from "../output/versioned.ts";
 import { yamlText } from "../output/yaml.ts";
 import { emitText, emitted } from "./emit.ts";
 import type { Manifest } from "./input.ts";
@@ -17,14 +24,19 @@ export interface Judged {
 }
 
 interface ReportOptions {
-  readonly output: "table" | "json" | "yaml";
+  readonly output: ReviewFormat;
+  /** Leaves out what is allowed unchanged and without warnings. */
+  readonly changedOnly: boolean;
+  readonly codes: readonly Code[];
   readonly trace: boolean;
   readonly emit: boolean;
   readonly problems: readonly ProblemData[];
 }
 
 /** Prints a review: the result on stdout, messages on stderr. */
-export function report(judged: readonly Judged[], options: ReportOptions, screen: Terminal, io: Io): void {
+export function report(all: readonly Judged[], options: ReportOptions, screen: Terminal, io: Io): void {
+  const { output } = options;
+  const judged = options.changedOnly ? all.filter((one) => isChanged(itemOf(one))) : all;
   const results = judged.map(({ judgement }) => judgement.result);
   for (const name of new Set(results.flatMap(({ unknown }) => unknown))) {
     screen.note(
@@ -35,10 +47,23 @@ export function report(judged: readonly Judged[], options: ReportOptions, screen
     emit(judged, options.output === "json" ? "json" : "yaml", screen);
     return;
   }
-  if (options.output !== "table") {
+  if (output === "json" || output === "yaml") {
     const { problems } = options;
-    const value = { results: judged.map(located), summary: summaryOf(results), problems };
-    screen.out(options.output === "json" ? JSON.stringify(value, null, 2) : yamlText(value));
+    const summary = summaryOf(all.map(({ judgement }) => judgement.result));
+    const data = { results: judged.map(located), summary, problems } as unknown as JsonObject;
+    const value = versioned("Review", data);
+    screen.out(output === "json" ? JSON.stringify(value, null, 2) : yamlText(value));
+    return;
+  }
+  if (output === "diff") {
+    for (const one of judged) for (const line of diffOf(one)) screen.out(printable(line));
+    return;
+  }
+  if (output !== "table" && output !== "wide") {
+    const summary = summaryLine(all.map(({ judgement }) => judgement.result));
+    const context = { command: "usher review", summary, codes: [...options.codes, ...REVIEW_CODES] };
+    const text = ITEM_PRINTERS[output](judged.map(itemOf), context);
+    if (text !== "") screen.out(text);
     return;
   }
   for (const result of results) {
@@ -46,10 +71,83 @@ export function report(judged: readonly Judged[], options: ReportOptions, screen
   }
   if (results.length === 0) return;
   if (options.trace) printTrace(results, screen);
+  else if (output === "wide") printTable(results, screen, judged.map(placeOf));
   else printTable(results, screen);
-  screen.out(`\n${summaryLine(results)}`);
+  screen.out(`\n${summaryLine(all.map(({ judgement }) => judgement.result))}`);
   const next = nextStep(results, io.name);
   if (next !== undefined) screen.note(next);
+}
+
+/** Findings without a code of a module. */
+const REVIEW_CODES: readonly Code[] = [
+  {
+    code: "patch",
+    title: "Usher changes the object",
+    meaning: "The object is admitted with this change.",
+    remedy:
+      "Nothing. `usher review --emit` prints the manifest with the changes, --trace the policy that asks for each.",
+  },
+  {
+    code: "denied",
+    title: "Usher denies the object",
+    meaning:
+      "The API server refuses the object, because the webhook denies it for the reason in the message.",
+    remedy: "Change the object as the message says; --trace shows the policy that decides.",
+  },
+  {
+    code: "warning",
+    title: "Usher admits the object with a warning",
+    meaning: "kubectl shows this warning to the author of the request.",
+    remedy: "Change the object as the message says where the warning is not expected.",
+  },
+];
+
+/** `pods/etcd.yaml:3` */
+function placeOf({ manifest: { place, line } }: Judged): string {
+  return printable(`${place.input.label}:${line()}`);
+}
+
+/** Denials are errors, changes notes. */
+function itemOf({ judgement: { result }, manifest: { place, line } }: Judged): ReportItem {
+  const { object, verdict, violations, podViolations = [], warnings, changes } = result;
+  const denied = [
+    ...violations.map((one) => ({ one, text: one.message })),
+    ...podViolations.map((one) => ({ one, text: `pods denied: ${one.message}` })),
+  ];
+  return {
+    object,
+    verdict,
+    at: { file: place.input.label, line: line() },
+    findings: [
+      ...denied.map(({ one: { code, policy, module }, text }) => ({
+        level: "error" as const,
+        code: code === "" ? "denied" : code,
+        message: text,
+        by: policy === "" ? module : policy,
+      })),
+      ...warnings.map((message) => ({
+        level: "warning" as const,
+        code: /\((USHER-[A-Z]\d+)\)$/.exec(message)?.[1] ?? "warning",
+        message: message.replace(/ \(USHER-[A-Z]\d+\)$/, ""),
+      })),
+      ...changes.map(({ change, message, policy, module }) => ({
+        level: "note" as const,
+        code: "patch",
+        message: `${SIGNS[change]} ${message}`,
+        by: policy === "" ? module : policy,
+      })),
+    ],
+  };
+}
+
+/** The manifest without and with usher's changes. */
+function diffOf({ asked: { written }, judgement: { result, evaluation } }: Judged): string[] {
+  if (written === undefined || result.changes.length === 0) return [];
+  const after = emitted(written, evaluation.draft.edits);
+  const lines = unifiedDiff(yamlText(written), yamlText(after));
+  return lines.length === 0
+    ? []
+    : [`--- ${objectName(result)}`, `+++ ${objectName(result)} (usher)`, ...lines];
 }
 
 /** The result with the place of its manifest. */

@@ -1,22 +1,24 @@
 import { checkDnsLabel } from "../../core/kubernetes/names.ts";
+import { codesOf } from "../../core/module/codes.ts";
 import type { Problem } from "../../core/policy/problem.ts";
 import { isRefused } from "../../core/review/result.ts";
 import { reviewWithPods, userInfoFor } from "../../core/review/review.ts";
 import { Resources } from "../../files/source/resources.ts";
 import { CallError, EXIT } from "../exit.ts";
 import type { Io } from "../io.ts";
+import type { ReviewFormat } from "../options.ts";
 import { printable, terminal } from "../output/terminal.ts";
 import { isLive, openRead } from "../source/open.ts";
 import { assembleFor } from "../source/source.ts";
 import { ApiTypes } from "./api-types.ts";
-import { type InputProblem, InputReader } from "./input.ts";
+import { type InputOptions, type InputProblem, InputReader } from "./input.ts";
 import { describeProblems, problemData, sourceProblemData } from "./problems.ts";
 import { Rehearsal } from "./rehearsal.ts";
 import { type Judged, report } from "./report.ts";
 import { Requests } from "./request.ts";
 import { Shape } from "./shape.ts";
 
-export interface ReviewOptions {
+export interface ReviewOptions extends InputOptions {
   readonly filename?: readonly string[];
   readonly source?: readonly string[];
   readonly cluster?: boolean;
@@ -32,17 +34,19 @@ export interface ReviewOptions {
   readonly strict?: boolean;
   readonly failOn?: "warning";
   readonly emit?: boolean;
-  readonly output: "table" | "json" | "yaml";
+  readonly output: ReviewFormat;
+  readonly changedOnly?: boolean;
   readonly quiet?: boolean;
   readonly config?: string;
   readonly featureGates?: string;
+  readonly kubernetesVersion?: string;
 }
 
 /** Evaluates manifests against files or a live cluster; returns the exit code. */
 export async function review(named: readonly string[], options: ReviewOptions, io: Io): Promise<number> {
   const files = [...named, ...(options.filename ?? [])];
-  const operation = checkCall(files, options);
-  const { trace = false, emit = false, output } = options;
+  const operation = checkCall([...files, ...(options.kustomize ?? [])], options);
+  const { trace = false, emit = false, changedOnly = false, output } = options;
   const screen = terminal(io, options);
   const live = isLive(options) ? { note: screen.note, forbidden: "ask" as const } : undefined;
   const assembly = await assembleFor(options, io, { live });
@@ -51,8 +55,8 @@ export async function review(named: readonly string[], options: ReviewOptions, i
     const { modules, installation } = source.assembly;
     const resources = new Resources(modules, installation.workloads.all);
     const shape = new Shape(resources, source.assembly);
-    const reader = new InputReader(io.stdin, shape, screen.note);
-    const input = await reader.read(files);
+    const reader = new InputReader(io.stdin, shape, screen.note, options);
+    const input = await reader.read(files, true);
     const old =
       options.old === undefined ? { manifests: [], problems: [] } : await reader.read([options.old]);
     const problems: InputProblem[] = [...input.problems, ...old.problems];
@@ -89,7 +93,8 @@ export async function review(named: readonly string[], options: ReviewOptions, i
     for (const found of describeProblems(problems)) screen.complain(found);
     for (const hint of hints) screen.note(printable(hint));
     const data = [...problemData(problems), ...sourceProblemData(found, strict)];
-    report(judged, { output, trace, emit, problems: data }, screen, io);
+    const codes = codesOf(modules);
+    report(judged, { output, trace, emit, changedOnly, problems: data, codes }, screen, io);
     const results = judged.map(({ judgement }) => judgement.result);
     const undecided = new Set(results.flatMap(({ unknown }) => unknown)).size;
     if (strict && undecided > 0)
@@ -112,10 +117,16 @@ function hintOf({ message, hint }: Problem): string {
 function checkCall(files: readonly string[], options: ReviewOptions): "CREATE" | "UPDATE" {
   const { operation, old, emit, trace, namespace } = options;
   if (files.length === 0) {
-    throw new CallError("specify files or directories, or - for standard input");
+    throw new CallError("specify files or directories, - for standard input, or -k DIRECTORY");
   }
   if (emit === true && trace === true) {
     throw new CallError("--emit and --trace are mutually exclusive");
+  }
+  if (emit === true && !["table", "yaml", "json"].includes(options.output)) {
+    throw new CallError("--emit prints manifests: use -o yaml or json");
+  }
+  if (trace === true && !["table", "wide", "yaml", "json"].includes(options.output)) {
+    throw new CallError("--trace is printed by -o table, json and yaml");
   }
   if (old !== undefined && operation === "CREATE") {
     throw new CallError("--old can't be combined with --operation CREATE");

@@ -1,6 +1,7 @@
 import type { Assembly } from "../../core/evaluate/assembly.ts";
 import type { Log } from "../../core/log.ts";
 import { kindResource } from "../../core/policy/kind.ts";
+import { PROBLEM } from "../../core/policy/problem.ts";
 import type { Source } from "../../core/view/source.ts";
 import type { FileSource } from "../../files/source/file-source.ts";
 import type { FileProblem } from "../../files/source/report.ts";
@@ -14,6 +15,7 @@ export interface OpenOptions extends LiveOptions {
   readonly cluster?: boolean;
   readonly config?: string;
   readonly featureGates?: string;
+  readonly kubernetesVersion?: string;
   readonly strict?: boolean;
 }
 
@@ -84,7 +86,16 @@ function emptySource({ source = [] }: OpenOptions, { assembly, summary }: FileSo
   if (kinds.length === 0 || kinds.some((resource) => (summary.objects[resource] ?? 0) > 0)) return [];
   const message = "no policies found: nothing is changed or denied by a policy";
   return [
-    { file: source.join(", "), line: 0, column: 0, message, severity: "warning", strict: true, frame: "" },
+    {
+      file: source.join(", "),
+      line: 0,
+      column: 0,
+      message,
+      severity: "warning",
+      strict: true,
+      frame: "",
+      code: PROBLEM.noEffect,
+    },
   ];
 }
 

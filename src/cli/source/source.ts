@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { Assembly } from "../../core/evaluate/assembly.ts";
+import { parseVersion } from "../../core/kubernetes/versions.ts";
 import { loadModules } from "../../core/module/declaration.ts";
 import type { Module } from "../../core/module/module.ts";
 import { policyCheck } from "../../core/module/policy-check.ts";
@@ -21,6 +22,14 @@ interface SourceOptions {
   readonly strict?: boolean;
 }
 
+/** How a command is configured. */
+interface ConfiguredOptions {
+  readonly config?: string;
+  readonly featureGates?: string;
+  /** Of --kubernetes-version. */
+  readonly kubernetesVersion?: string;
+}
+
 interface AssembleOptions {
   /** A module that takes part even if it is off: its own command runs. */
   readonly always?: string;
@@ -32,18 +41,29 @@ interface AssembleOptions {
 
 /** An assembly as the flags of a command and its configuration say. */
 export async function assembleFor(
-  options: Pick<SourceOptions, "config" | "featureGates"> & ApiServerOptions,
+  options: ConfiguredOptions & ApiServerOptions,
   io: Io,
   { always, live, foresight }: AssembleOptions = {},
 ): Promise<Assembly> {
   const modules = await loadModules(io.modules);
+  const release = releaseOf(options, live !== undefined);
   const configuration =
     live === undefined || options.config !== undefined
       ? await readConfiguration(options.config)
       : // Loaded only here: commands on files do not need a client.
         await (await import("./installed.ts")).installedConfiguration(options, live);
-  const assembly = assembleModules(modules, options, configuration, always);
+  const assembly = assembleModules(modules, options, { ...configuration, ...release }, always);
   return foresight === undefined ? assembly : foreseeing(assembly);
+}
+
+/** What --kubernetes-version says. */
+function releaseOf({ kubernetesVersion: text }: ConfiguredOptions, live: boolean): Configuration {
+  if (text === undefined) return {};
+  if (live)
+    throw new CallError("--kubernetes-version: a cluster says its own version; use it with files alone");
+  if (parseVersion(text) === undefined)
+    throw new CallError(`--kubernetes-version ${text}: must be a release of Kubernetes, such as 1.37`);
+  return { kubernetesVersion: text };
 }
 
 /** The same modules with the settings that they have for foresight. */

@@ -1,10 +1,11 @@
-import type { Json } from "../../core/json.ts";
+import type { Json, JsonObject } from "../../core/json.ts";
 import { fieldPath } from "../../core/path.ts";
 import { expectedObject, type Mismatch } from "../../core/suite/expectation.ts";
 import { junitText } from "../output/junit.ts";
 import { table } from "../output/table.ts";
 import { printable, SILENT, type Terminal } from "../output/terminal.ts";
 import { unifiedDiff } from "../output/unified-diff.ts";
+import { versioned } from "../output/versioned.ts";
 import { yamlText } from "../output/yaml.ts";
 import { printTrace } from "../review/print.ts";
 import { describeProblems, problemData } from "../review/problems.ts";
@@ -58,7 +59,8 @@ const PRINTERS: Readonly<
   Record<TestFormat, (suites: readonly TestedSuite[], screen: Terminal, options: PrintOptions) => void>
 > = {
   table: printTables,
-  json: (suites, { out }) => out(JSON.stringify(reportOf(suites), null, 2)),
+  json: (suites, { out }) =>
+    out(JSON.stringify(versioned("Test", reportOf(suites) as unknown as JsonObject), null, 2)),
   junit: (suites, { out }) => out(junitText(suites.map(junitSuite))),
   markdown: printMarkdown,
   github: printAnnotations,
@@ -171,8 +173,6 @@ function reportOf(suites: readonly TestedSuite[]) {
   const cases = suites.flatMap((suite) => suite.cases);
   const count = (wanted: Status) => cases.filter((one) => statusOf(one) === wanted).length;
   return {
-    apiVersion: "usher.dev/v1alpha1",
-    kind: "TestReport",
     suites: suites.map(({ file, cases: own, problems, mutation }) => ({
       file: file.input.label,
       cases: own.map((one) => ({

@@ -14,7 +14,16 @@ import { type Review, reviewWithPods, type Stage } from "../review/review.ts";
  * - `still refused`: refused by both, for other reasons;
  * - `new` and `gone`: only one of the two has the object.
  */
-const EFFECTS = ["refused", "admitted", "still refused", "changed", "warned", "new", "gone", "same"] as const;
+export const EFFECTS = [
+  "refused",
+  "admitted",
+  "still refused",
+  "changed",
+  "warned",
+  "new",
+  "gone",
+  "same",
+] as const;
 type Effect = (typeof EFFECTS)[number];
 
 /** What one view decided: the object with its changes, or why it is refused. */

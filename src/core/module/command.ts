@@ -1,7 +1,8 @@
+import type { z } from "zod";
 import type { Assembly } from "../evaluate/assembly.ts";
 import type { Fact, Need } from "../evaluate/need.ts";
 import type { Json, JsonObject } from "../json.ts";
-import type { Module } from "./module.ts";
+import type { Code, Module } from "./module.ts";
 import type { PlannedWrite } from "./reconciler.ts";
 
 /**
@@ -68,7 +69,43 @@ export interface CommandWrites {
   readonly done: string;
 }
 
-export type OutputFormat = "table" | "json" | "yaml";
+/** `table` and `wide` are for people, `json` and `yaml` for programs, the others for pipelines: made of the items of a report. */
+export type OutputFormat = "table" | "wide" | "json" | "yaml" | "junit" | "sarif" | "markdown" | "name";
+
+/** The formats that every report with items has. */
+export const ITEM_FORMATS = ["junit", "sarif", "markdown", "name"] as const satisfies readonly OutputFormat[];
+
+/** Where something is written. */
+export interface TextPlace {
+  readonly file: string;
+  /** From one; absent where the file itself is meant. */
+  readonly line?: number;
+  readonly column?: number;
+}
+
+/** One finding about an item. */
+export interface ItemFinding {
+  /** `error`: the reason of exit code 1. `note`: a change, or another fact that is neither right nor wrong. */
+  readonly level: "error" | "warning" | "note";
+  /** An error code, or a word of the command's own for what it found: `drift`. */
+  readonly code: string;
+  readonly message: string;
+  /** What to do. */
+  readonly hint?: string;
+  /** The policy or module that it comes from. */
+  readonly by?: string;
+  /** @default that of the item */
+  readonly at?: TextPlace;
+}
+
+/** One thing that a command judged: an object, a node, a user. */
+export interface ReportItem {
+  readonly object: { readonly kind: string; readonly namespace?: string; readonly name: string };
+  /** As the table has it: `deny`. */
+  readonly verdict: string;
+  readonly findings: readonly ItemFinding[];
+  readonly at?: TextPlace;
+}
 
 export interface Command<Args extends object = Values, Flags extends object = Values> {
   readonly name: string;
@@ -88,8 +125,10 @@ export interface Command<Args extends object = Values, Flags extends object = Va
     /** @default usher or the cluster failed */
     readonly failed?: string;
   };
-  /** The first is the default. */
+  /** The first is the default. A command that judges has those of pipelines as well. */
   readonly formats: readonly OutputFormat[];
+  /** Its report has items: it then takes `--changed-only`, and prints JUnit, SARIF, Markdown and names. */
+  readonly judges?: true;
   /** @default only its arguments and flags */
   readonly source?: CommandSource;
   /** Takes `-n` and `-A`. `live`: without either, files are read whole, and only a cluster by its default namespace. */
@@ -118,6 +157,8 @@ export interface CommandCall<Args extends object = object, Flags extends object 
   readonly assembly: Assembly;
   /** Whether the source is a live cluster. */
   readonly live: boolean;
+  /** Of a command that judges: only what differs, or is wrong, is asked for. */
+  readonly changedOnly: boolean;
   /** Milliseconds since 1970. */
   readonly now: number;
   /** What the user types before the command's name: `kubectl usher placement`. */
@@ -127,6 +168,11 @@ export interface CommandCall<Args extends object = object, Flags extends object 
 export interface CommandCode<Args extends object = Values, Flags extends object = Values> {
   /** What is wrong with the call, before anything is read. */
   readonly check?: (call: CommandCall<Args, Flags>) => string | undefined;
+  /**
+   * The shape of `data`, below `apiVersion` and `kind`: published as a JSON Schema. Strict. @default the command prints manifests, or what
+   * became of its writes
+   */
+  readonly shape?: z.ZodObject;
   /** Whether this call reads policies and objects, where no source is named. @default always */
   readonly needsView?: (call: CommandCall<Args, Flags>) => boolean;
   readonly run: (call: CommandCall<Args, Flags>) => CommandRun | CommandResult;
@@ -165,6 +211,10 @@ export interface CommandReport extends Messages {
   readonly table?: { readonly columns: readonly string[]; readonly rows: readonly (readonly string[])[] };
   /** The line below the table. */
   readonly summary?: string;
+  /** What was judged, for the formats of pipelines. @default the command judges nothing */
+  readonly items?: readonly ReportItem[];
+  /** Explains codes of items that are not among the module's. @default none */
+  readonly codes?: readonly Code[];
   /** Printed in place of table and data: as YAML documents, with `-o json` as one List. */
   readonly manifests?: readonly JsonObject[];
   readonly exit: "fine" | "found" | "failed";

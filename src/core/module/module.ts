@@ -12,6 +12,7 @@ import type { JsonObject } from "../json.ts";
 import type { Path } from "../path.ts";
 import type { Kind, StateKind } from "../policy/kind.ts";
 import type { Mutations, Weakening } from "../policy/mutants.ts";
+import type { Problem } from "../policy/problem.ts";
 import {
   configuredValues,
   holds,
@@ -190,6 +191,18 @@ export interface Cleanup {
   readonly byHand: (name: string) => string;
 }
 
+/** A policy of a module beside the others, as it is written and as `prepare` made it. */
+export interface WrittenPolicy<Policy = unknown> {
+  readonly object: JsonObject;
+  readonly policy: Policy;
+}
+
+/** A problem of one of several policies: the one at `index`. */
+export interface PolicyProblem {
+  readonly index: number;
+  readonly problem: Problem;
+}
+
 /** The contract of a module: data and pure functions. Shells know modules only by this. */
 export interface Module<Policy = unknown> {
   /** A DNS label. */
@@ -216,6 +229,8 @@ export interface Module<Policy = unknown> {
     gates: Gates,
   ) => Evaluator<Policy>;
   readonly reconciler?: Reconciler;
+  /** What is wrong between policies, which the check of one alone can't see: contradictions, and policies that never count. @default nothing */
+  readonly lint?: (policies: readonly WrittenPolicy<Policy>[]) => readonly PolicyProblem[];
   /** Where its injections into workloads can be compared with current policies, and reapplied. */
   readonly driftScan?: DriftScan;
   /** Its settings where a command asks what would happen: it then also judges for the component that judges in the cluster. @default its own */

@@ -65,9 +65,10 @@ function addIssue(issue: z.core.$ZodIssue, above: Path, checked: Checked): void 
       const noun = nounOf(issue.expected, () => schemasAt(schema, inner));
       if (missing) problems.push(problem(path, `is missing: ${noun} is required`));
       else
-        problems.push(
-          problem(path, `must be ${noun}, got ${shown(found)}`, quotesHint(issue.expected, found)),
-        );
+        problems.push({
+          ...problem(path, `must be ${noun}, got ${shown(found)}`),
+          ...quotes(issue.expected, found),
+        });
       return;
     }
     case "too_small":
@@ -104,11 +105,14 @@ export function addUnknownFields(
   problems.omit("warning", keys.length - listed.length);
   if (listed.length === 0) return;
   const known = knownFields();
-  for (const key of listed)
+  for (const key of listed) {
+    const meant = sameButCase(key, known);
     problems.push({
       ...likelyMistake([...path, key], "unknown field, has no effect", didYouMean(key, known)),
       pruned: true,
+      ...(meant === undefined ? {} : { fix: { rename: meant } }),
     });
+  }
 }
 
 function wrongValue(path: Path, values: readonly string[], found: Json | undefined): Problem {
@@ -117,7 +121,17 @@ function wrongValue(path: Path, values: readonly string[], found: Json | undefin
   const choice = allowed.length === 1 ? allowed.join("") : `one of ${allowed.join(", ")}`;
   if (found === undefined || found === null) return problem(path, `is missing: ${choice} is required`);
   const hint = typeof found === "string" ? didYouMean(found, allowed) : booleanHint(found);
-  return problem(path, `unsupported value ${shown(found)}: must be ${choice}`, hint);
+  const meant = typeof found === "string" ? sameButCase(found, allowed) : undefined;
+  return {
+    ...problem(path, `unsupported value ${shown(found)}: must be ${choice}`, hint),
+    ...(meant === undefined ? {} : { fix: { set: meant } }),
+  };
+}
+
+/** The one known word that differs only by upper and lower case. */
+function sameButCase(word: string, known: readonly string[]): string | undefined {
+  const alike = known.filter((one) => one !== word && one.toLowerCase() === word.toLowerCase());
+  return alike.length === 1 ? alike[0] : undefined;
 }
 
 /** Of a boolean in place of a word: YAML 1.1, which kubectl and Helm read, has several words for it. */
@@ -176,12 +190,13 @@ function formOf(issue: z.core.$ZodIssueInvalidStringFormat): string {
 }
 
 /** YAML reads an unquoted `true` or `8` as a boolean or a number, and a quoted number as a string. */
-function quotesHint(expected: string, found: Json | undefined): string | undefined {
+function quotes(expected: string, found: Json | undefined): Pick<Problem, "hint" | "fix"> {
   if (expected === "string" && (typeof found === "number" || typeof found === "boolean"))
-    return WRITE_IN_QUOTES;
+    return { hint: WRITE_IN_QUOTES, fix: { quote: true } };
   const number = expected === "number" || expected === "int";
-  if (number && typeof found === "string" && /^-?[0-9]+$/.test(found)) return "write it without quotes";
-  return undefined;
+  if (number && typeof found === "string" && /^-?[0-9]{1,15}$/.test(found))
+    return { hint: "write it without quotes", fix: { set: Number(found) } };
+  return {};
 }
 
 /** Enough to recognise a value in a message. */

@@ -4,7 +4,7 @@ import { groupVersionOf } from "../kubernetes/object.ts";
 import type { View } from "../view/view.ts";
 import { addSchemaProblems, addUnknownFields, shown } from "./check-schema.ts";
 import type { Kind, KindVersion } from "./kind.ts";
-import { likelyMistake, type Problem, problem, warningProblem } from "./problem.ts";
+import { idle, likelyMistake, PROBLEM, type Problem, problem } from "./problem.ts";
 import { ProblemList } from "./problem-list.ts";
 import { type ConfiguredKind, ignoredBecause } from "./setting-condition.ts";
 
@@ -34,7 +34,7 @@ export function checkObject(
   if (!isObject(spec)) problems.push(problem(["spec"], `must be an object, got ${shown(spec)}`));
   else addSchemaProblems(problems, version.spec, spec);
   const ignored = configured === undefined ? undefined : ignoredBecause(kind, configured);
-  if (ignored !== undefined) problems.push(likelyMistake([], ignored));
+  if (ignored !== undefined) problems.push({ ...likelyMistake([], ignored), code: PROBLEM.noEffect });
   // A module's check relies on the shape; on a wrong one it would only repeat the problems above.
   else if (!problems.hasErrors && kind.check !== undefined)
     problems.push(...kind.check(object, view, configured?.installation, now));
@@ -55,7 +55,10 @@ function checkOutside(kind: Kind, object: JsonObject, problems: ProblemList): vo
   problems.push(...checkName(kind, object));
   if (kind.scope === "Cluster" && (stringAt(object, "metadata", "namespace") ?? "") !== "") {
     const message = `has no effect: ${kind.kind} is cluster-scoped`;
-    problems.push(warningProblem(["metadata", "namespace"], message));
+    problems.push({
+      ...idle(PROBLEM.noEffect, ["metadata", "namespace"], message),
+      fix: { remove: true },
+    });
   }
   const unknown = Object.keys(object).filter((key) => !TOP_LEVEL.includes(key));
   addUnknownFields(problems, [], unknown, () => TOP_LEVEL);

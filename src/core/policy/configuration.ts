@@ -4,7 +4,7 @@ import { groupVersionOf } from "../kubernetes/object.ts";
 import { fieldPath, type Path } from "../path.ts";
 import { schemaProblems } from "./check-schema.ts";
 import type { Kind } from "./kind.ts";
-import { type Problem, problem, warningProblem } from "./problem.ts";
+import { idle, PROBLEM, type Problem, problem, warningProblem } from "./problem.ts";
 
 /**
  * How a configuration kind is written in a file: its fields are at the top, without `metadata` and `spec`, in a document of its own
@@ -13,6 +13,8 @@ import { type Problem, problem, warningProblem } from "./problem.ts";
 export interface ConfigurationFormat {
   /** Every apiVersion that files carry, legacy spellings included, and the version of the kind that it stands for. */
   readonly apiVersions: Readonly<Record<string, string>>;
+  /** Of these, spellings that should no longer be written, and what to write instead. @default none */
+  readonly deprecated?: Readonly<Record<string, string>>;
   readonly wrappers?: readonly ConfigurationWrapper[];
 }
 
@@ -92,7 +94,19 @@ function configurationAt(value: JsonObject, path: Path, kinds: readonly Kind[]):
     metadata: { name: CONFIGURATION_NAME },
     spec,
   };
-  return { found: [{ kind, path, object }], problems: [] };
+  const instead = own(kind.configuration?.deprecated ?? {}, String(apiVersion));
+  return {
+    found: [{ kind, path, object }],
+    problems: instead === undefined ? [] : [deprecatedVersion(path, String(instead))],
+  };
+}
+
+function deprecatedVersion(path: Path, instead: string): Problem {
+  return {
+    ...warningProblem([...path, "apiVersion"], "is a deprecated spelling", `write ${instead}`),
+    code: PROBLEM.deprecated,
+    fix: { set: instead },
+  };
 }
 
 /** An API object of another group may share the kind's name; it has metadata, as every API object does. */
@@ -117,7 +131,7 @@ function emptyWrapper(wrappers: readonly { readonly kind: Kind; readonly wrapper
   const places = wrappers.flatMap(({ kind, wrapper }) =>
     wrapper.paths.map((steps) => `${kind.kind} at ${steps.join(".")}`),
   );
-  return warningProblem(["kind"], `holds no configuration that usher reads: ${places.join(", ")}`);
+  return idle(PROBLEM.noEffect, ["kind"], `holds no configuration that usher reads: ${places.join(", ")}`);
 }
 
 function valuesAt(value: Json | undefined, steps: readonly string[], path: Path = []): Place[] {

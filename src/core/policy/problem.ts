@@ -1,4 +1,30 @@
+import type { Json } from "../json.ts";
 import { fieldPath, type Path } from "../path.ts";
+
+/** What kind of problem it is, for programs, editors and `usher help`; `codes.ts` explains each. */
+export const PROBLEM = {
+  invalid: "USHER-E04",
+  unreadable: "USHER-E10",
+  unknownField: "USHER-E11",
+  noEffect: "USHER-E12",
+  matchesNothing: "USHER-E13",
+  unreachable: "USHER-E14",
+  conflict: "USHER-E15",
+  deprecated: "USHER-E16",
+  duplicate: "USHER-E17",
+  unexpected: "USHER-E18",
+} as const;
+
+/**
+ * How the field is corrected. Only where the object means the same afterwards, or where one value alone can be meant: other slips are
+ * hints.
+ */
+export type Fix =
+  | { readonly set: Json }
+  | { readonly rename: string }
+  | { readonly remove: true }
+  /** The scalar as it is written, as a string. */
+  | { readonly quote: true };
 
 /** Something wrong inside one object: a policy, a configuration file, a manifest. */
 export interface Problem {
@@ -12,6 +38,18 @@ export interface Problem {
   readonly pruned?: true;
   /** What was probably meant, e.g. `did you mean "Exists"?`. */
   readonly hint?: string;
+  /** @default `codeOf` */
+  readonly code?: string;
+  /** @default a person has to decide */
+  readonly fix?: Fix;
+}
+
+/** The code of a problem that names none, also not at the end of its message: an error makes the object invalid. */
+export function codeOf({ code, message, severity, pruned }: Problem): string {
+  const named = code ?? /\((USHER-[A-Z]\d+)\)$/.exec(message)?.[1];
+  if (named !== undefined) return named;
+  if (pruned) return PROBLEM.unknownField;
+  return severity === "error" ? PROBLEM.invalid : PROBLEM.unexpected;
 }
 
 /**
@@ -26,6 +64,16 @@ export function problem(path: Path, message: string, hint?: string): Problem {
 
 export function warningProblem(path: Path, message: string, hint?: string): Problem {
   return { path, message, severity: "warning", ...(hint === undefined ? {} : { hint }) };
+}
+
+/** A warning about something that is valid and does nothing, or never what it says. */
+export function idle(
+  code: (typeof PROBLEM)["noEffect" | "matchesNothing" | "unreachable" | "conflict"],
+  path: Path,
+  message: string,
+  hint?: string,
+): Problem {
+  return { ...warningProblem(path, message, hint), code };
 }
 
 /** A warning about a probable mistake, such as an unknown field: with `--strict` it is an error. */

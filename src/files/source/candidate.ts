@@ -28,7 +28,17 @@ export async function readCandidate(
   pause: Pause,
   progress: (done: number, total: number) => void,
 ): Promise<Candidate> {
-  const { text, problems } = await readText(path);
+  return candidateOf(file, await readText(path), resources, pause, progress);
+}
+
+/** The same for a text that was read. */
+export async function candidateOf(
+  file: string,
+  { text, problems }: Awaited<ReturnType<typeof readText>>,
+  resources: Resources,
+  pause: Pause,
+  progress: (done: number, total: number) => void = () => {},
+): Promise<Candidate> {
   // Invalid encoding would only cause misleading errors later.
   const cut = problems.length > 0 ? { chunks: [], problems } : cutDocuments(text);
   const entries: Entry[] = [];
@@ -50,20 +60,22 @@ export async function readCandidate(
 }
 
 /**
- * Checks the policies of a file and marks those with errors. A policy in a version that its kind does not have is left
- * out, as an API server rejects it. An object other than a policy, such as the configuration of a module, is left out
- * with an error unless its kind says otherwise: it has no failure mode.
+ * Checks the policies of a file and marks those with errors; given `now`, as if they were written at that time. A
+ * policy in a version that its kind does not have is left out, as an API server rejects it. An object other than a
+ * policy, such as the configuration of a module, is left out with an error unless its kind says otherwise: it has no
+ * failure mode.
  */
 export async function checkCandidate(
   candidate: Candidate,
   view: View,
   configured: ConfiguredKind,
   pause: Pause,
+  now?: number,
 ): Promise<void> {
   const leftOut = new Set<Entry>();
   for (const entry of candidate.entries) {
     const counts = isPartial(entry) && isServed(entry);
-    for (const found of problemsOf(entry, view, configured)) {
+    for (const found of problemsOf(entry, view, configured, now)) {
       if (found.severity === "error" && !counts) leftOut.add(entry);
       else if (found.severity === "error")
         entry.invalid = found.pruned && entry.invalid !== "failing" ? "pruned" : "failing";
@@ -83,10 +95,15 @@ function asWritten(found: Problem): Problem {
   return found.pruned ? { ...found, severity: "error" } : found;
 }
 
-function problemsOf({ resource, object }: Entry, view: View, configured: ConfiguredKind): readonly Problem[] {
+function problemsOf(
+  { resource, object }: Entry,
+  view: View,
+  configured: ConfiguredKind,
+  now: number | undefined,
+): readonly Problem[] {
   if (resource.policy === undefined) return [];
   try {
-    const found = checkObject(resource.policy, object, view, configured);
+    const found = checkObject(resource.policy, object, view, configured, now);
     return resource.policy.standing === "resource" ? found.map(asWritten) : found;
   } catch (error) {
     // A check that throws is a fault of the module; the policy can't be trusted, and the others continue.

@@ -1,3 +1,4 @@
+import { PROBLEM } from "../../core/policy/problem.ts";
 import { readText, Unreadable } from "../reader/bytes.ts";
 import { type Located, locateProblems } from "../reader/read-documents.ts";
 import { describeObject, type Entry } from "./entry.ts";
@@ -34,6 +35,7 @@ export async function duplicateProblems(
         message,
         hint,
         severity: "error",
+        code: PROBLEM.duplicate,
         frame,
         object: describeObject(entry.object),
       };

@@ -3,11 +3,12 @@ import type { Path } from "../../core/path.ts";
 import { CONFIGURATION_NAME, configurationPath, configurationsIn } from "../../core/policy/configuration.ts";
 import { kindResource } from "../../core/policy/kind.ts";
 import {
+  idle,
   likelyMistake,
+  PROBLEM,
   type Problem,
   problem,
   WRITE_IN_QUOTES,
-  warningProblem,
 } from "../../core/policy/problem.ts";
 import { isSuite } from "../../core/suite/suite.ts";
 import { namespaceIn, type Resource, type Resources } from "./resources.ts";
@@ -131,7 +132,10 @@ export function entryOf(
   const kind = stringAt(value, "kind") ?? "";
   const resource = resources.of(stringAt(value, "apiVersion") ?? "", kind);
   if (resource.scope === "Cluster" && typeof namespace === "string") {
-    problems.push(warningProblem(["metadata", "namespace"], `has no effect: ${kind} is cluster-scoped`));
+    problems.push({
+      ...idle(PROBLEM.noEffect, ["metadata", "namespace"], `has no effect: ${kind} is cluster-scoped`),
+      fix: { remove: true },
+    });
   }
   const unknown = resources.unknownKind(stringAt(value, "apiVersion") ?? "", kind);
   if (unknown !== undefined) problems.push(unknown);

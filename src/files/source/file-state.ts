@@ -1,5 +1,6 @@
 import { equal } from "../../core/json.ts";
 import { fieldPath } from "../../core/path.ts";
+import { codeOf, PROBLEM } from "../../core/policy/problem.ts";
 import { locateProblems } from "../reader/read-documents.ts";
 import type { Candidate } from "./candidate.ts";
 import { describeObject, type Entry, entryKey, writtenPath } from "./entry.ts";
@@ -61,7 +62,7 @@ export async function decide(
   const { name, path } = stat;
   const served = before?.version;
   const problems =
-    "unreadable" in outcome ? [fileProblem(shown, outcome.unreadable)] : problemsOf(outcome, shown);
+    "unreadable" in outcome ? [fileProblem(shown, outcome.unreadable)] : problemsIn(outcome, shown);
   const faulty = problems.some(({ severity }) => severity === "error");
   const base = { name, path, stat, fresh: recentlyModified(stat, Date.now(), STABLE_MS), problems };
   // Already reported: files are read again for reasons other than changes, too.
@@ -93,11 +94,11 @@ export function fileRemoved({ name, version }: FileState): Step {
 }
 
 export function fileProblem(file: string, message: string): FileProblem {
-  return { file, line: 0, column: 0, message, severity: "error", frame: "" };
+  return { file, line: 0, column: 0, message, severity: "error", frame: "", code: PROBLEM.unreadable };
 }
 
 /** All problems of a file with their positions, in the order of the text. */
-function problemsOf({ text, located, pending }: Candidate, file: string): FileProblem[] {
+export function problemsIn({ text, located, pending }: Candidate, file: string): FileProblem[] {
   const wanted = pending.map(({ entry, problem: { path, message, hint } }) => ({
     document: entry.place.document,
     path: [...entry.place.path, ...writtenPath(entry, path)],
@@ -114,13 +115,16 @@ function problemsOf({ text, located, pending }: Candidate, file: string): FilePr
       column,
       message: field === "" ? problem.message : `${field}: ${problem.message}`,
       severity: problem.severity,
+      code: codeOf(problem),
       ...(problem.strict ? { strict: true } : {}),
       frame,
       ...(hint === undefined ? {} : { hint }),
       ...(entry.object === undefined ? {} : { object: describeObject(entry.object) }),
     };
   });
-  const ofText = located.map((one): FileProblem => ({ ...one, file, severity: "error" }));
+  const ofText = located.map(
+    (one): FileProblem => ({ ...one, file, severity: "error", code: PROBLEM.unreadable }),
+  );
   return [...ofText, ...problems].sort((a, b) => a.line - b.line || a.column - b.column);
 }
 

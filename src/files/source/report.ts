@@ -18,6 +18,8 @@ export interface FileProblem {
   readonly frame: string;
   /** The object that contains it, by its user-facing name. */
   readonly object?: string;
+  /** For `usher help`. */
+  readonly code: string;
 }
 
 /** A report for the user: a file changed, or is invalid. */

@@ -52,6 +52,7 @@ const inventory = defineCommand({
   examples: ["--source examples/node-guard", "--cluster --reviewed reviewed.txt -o json"],
   exitCodes: { fine: "listed, and all reviewed", found: "a pod is not among the reviewed" },
   formats: ["table", "json", "yaml"],
+  judges: true,
   source: SOURCE,
   load: async () => (await import("./commands/inventory-command.ts")).inventoryCode,
 });

@@ -34,6 +34,7 @@ export const policyConfig: Kind<GuardPolicy> = {
   standing: "file",
   configuration: {
     apiVersions: { [`${GROUP}/${VERSION}`]: VERSION, [`${GROUP}/alphav1`]: VERSION },
+    deprecated: { [`${GROUP}/alphav1`]: `${GROUP}/${VERSION}` },
     wrappers: [ADMISSION, KUBE_API_SERVER],
   },
   partial: true,

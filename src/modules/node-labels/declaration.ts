@@ -11,6 +11,7 @@ const plan = defineCommand({
   examples: ["--source examples/node-labels", "--cluster -o json"],
   exitCodes: { fine: "nodes match the policies", found: "nodes would change" },
   formats: ["table", "json", "yaml"],
+  judges: true,
   source: { files: true, leaderReads: true },
   load: async () => (await import("./reconcile/plan-command.ts")).planCode,
 });

@@ -9,6 +9,7 @@ import { labels, ownedLabels } from "./kinds.ts";
 import { MUTATIONS, SETTING_MUTATIONS } from "./mutations.ts";
 import { PREDECESSORS } from "./predecessor.ts";
 import { nodeLabelsReconciler } from "./reconcile/reconciler.ts";
+import { contradictions } from "./rules/contradictions.ts";
 import { type Policy, RuleIndex } from "./rules/rule-index.ts";
 import { MODULE, settingsOf, settingsSchema } from "./settings.ts";
 
@@ -16,6 +17,7 @@ import { MODULE, settingsOf, settingsSchema } from "./settings.ts";
 export const nodeLabels = defineModule<Policy>({
   name: MODULE,
   summary: declaration.summary,
+  lint: contradictions,
   kinds: [labels, ownedLabels],
   reads: [
     {

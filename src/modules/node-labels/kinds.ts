@@ -3,6 +3,7 @@ import { isObject, type JsonObject } from "../../core/json.ts";
 import { KEY_LENGTH, LABEL_LENGTH } from "../../core/kubernetes/schemas/bounds.ts";
 import { labelSelector } from "../../core/kubernetes/schemas.ts";
 import { TAINT_EFFECTS } from "../../core/kubernetes/taints.ts";
+import { contradictorySelector } from "../../core/policy/empty-selector.ts";
 import type { Kind } from "../../core/policy/kind.ts";
 import type { Problem } from "../../core/policy/problem.ts";
 import { ownershipStatus, ruleStatus } from "./reconcile/status.ts";
@@ -132,6 +133,7 @@ export const labels: Kind<Policy> = {
   check: (object, _view, installation) => [
     ...prepareRule(object, UNNAMED).problems,
     ...ruleWarnings(specOf(object)),
+    ...contradictorySelector(prepareRule(object, UNNAMED).policy?.selector, ["spec", "nodeSelector"]),
     ...inertHere(object, installation),
   ],
   // No CRD can tell whether a regular expression is one.

@@ -12,6 +12,7 @@ import { REFERENCE_ACCESS } from "./merge/references.ts";
 import { METRICS } from "./metrics.ts";
 import { MUTATIONS, SETTING_MUTATIONS } from "./mutations.ts";
 import { place } from "./place/place.ts";
+import { contradictions } from "./policy/contradictions.ts";
 import type { PlacementPolicy } from "./policy/policy.ts";
 import { placementReconciler } from "./reconciler.ts";
 import { settings } from "./settings.ts";
@@ -37,6 +38,7 @@ export const placement: Module = defineModule<PlacementPolicy>({
   ],
   access: [...REFERENCE_ACCESS, ...DRIFT_ACCESS, PREVIEW_ACCESS],
   settings,
+  lint: contradictions,
   driftScan,
   hooks: allHooks,
   assemble: (policies) => {

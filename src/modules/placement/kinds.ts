@@ -1,8 +1,9 @@
 import type { z } from "zod";
 import type { PolicyRef } from "../../core/evaluate/finding.ts";
 import { at, isObject, type JsonObject, stringAt } from "../../core/json.ts";
+import { contradictorySelector } from "../../core/policy/empty-selector.ts";
 import type { CelRule, ChangedAnswer, Kind, KindVersion } from "../../core/policy/kind.ts";
-import { warningProblem } from "../../core/policy/problem.ts";
+import { idle, PROBLEM } from "../../core/policy/problem.ts";
 import { REFUSED_SPEC } from "./criteria/refused-spec.ts";
 import { nodeWarnings } from "./criteria/selected-nodes.ts";
 import { labelKeys } from "./policy/cel-rules.ts";
@@ -96,7 +97,8 @@ function check(scope: "Cluster" | "Namespaced"): NonNullable<Kind["check"]> {
     for (const selector of SELECTORS[scope]) {
       if (spec[selector] === undefined || spec[selector] === null) {
         problems.push(
-          warningProblem(
+          idle(
+            PROBLEM.matchesNothing,
             ["spec", selector],
             "is missing: the policy selects nothing and has no effect",
             `use ${selector}: {} to select everything`,
@@ -107,6 +109,10 @@ function check(scope: "Cluster" | "Namespaced"): NonNullable<Kind["check"]> {
     if (policy !== undefined && !problems.some(({ severity }) => severity === "error"))
       problems.push(
         ...policyWarnings(policy),
+        ...contradictorySelector(policy.podSelector, ["spec", "podSelector"]),
+        ...(scope === "Cluster"
+          ? contradictorySelector(policy.namespaceSelector, ["spec", "namespaceSelector"])
+          : []),
         ...unreachedWarnings(policy, view, installation),
         ...nodeWarnings(object, view),
       );

@@ -35,6 +35,7 @@ const scan = defineCommand<ScanArgs, ScanFlags>({
   ],
   exitCodes: { fine: "no workload violates the policy", found: "some do" },
   formats: ["table", "json", "yaml"],
+  judges: true,
   source: { files: true, objectsOnly: true },
   namespaced: "live",
   load: async () => (await import("./scan/scan-command.ts")).scanCode,

@@ -24,7 +24,8 @@ const usage = defineCommand<object, UsageFlags>({
   flags: { atLimit: { description: "only users at or over their limit" } },
   examples: ["", "--at-limit -o json", "--source examples/project-limit"],
   exitCodes: { fine: "no user is over the limit", found: "some users are over their limit" },
-  formats: ["table", "json"],
+  formats: ["table", "json", "yaml"],
+  judges: true,
   source: { files: true, leaderReads: true },
   load: async () => (await import("./commands/usage-command.ts")).usageCode,
 });

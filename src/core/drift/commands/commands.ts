@@ -26,6 +26,7 @@ const status = defineCommand<StatusArgs>({
   examples: ["-A", "etcd-pool -A -o json", "-A --source examples/drift"],
   exitCodes: { fine: "all workloads are current", found: "some are not" },
   formats: ["table", "json", "yaml"],
+  judges: true,
   source: { files: true },
   namespaced: true,
   load: async () => (await import("./status.ts")).statusCode,

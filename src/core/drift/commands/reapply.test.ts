@@ -23,6 +23,7 @@ function planned(...workload: string[]): CommandResult {
     module: MODULE,
     assembly: assemblyOf([MODULE]),
     live: true,
+    changedOnly: false,
     now: 0,
     calledAs: "usher seating",
   });

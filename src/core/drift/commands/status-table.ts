@@ -32,6 +32,11 @@ function policyCell({ policy, gone }: Injection & { readonly gone?: true }): str
   return `${shortName(policy)}${gone === true ? " (gone)" : ""}`;
 }
 
+/** The fields of one injection. */
+export function fieldCells({ state, parts }: Injection): string[] {
+  return parts.map((field) => fieldCell(state, field));
+}
+
 /** `nodeSelector.pool=etcd`, `+ tolerations: 1 element`, `~ nodeSelector.pool etcd -> nvme` */
 function fieldCell(state: InjectionState, { field, has, wants }: InjectedField): string {
   const where = abbreviate(field);

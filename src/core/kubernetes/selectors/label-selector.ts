@@ -194,6 +194,50 @@ function shown(value: string): string {
   return value === "" ? '""' : value;
 }
 
+/** A value that none of a few sets has: labels of objects may be any. */
+const FRESH = "any";
+
+/** Labels that match all of these selectors; `undefined` where no labels can. */
+export function labelsMatching(selectors: readonly CompiledSelector[]): Record<string, string> | undefined {
+  if (selectors.some(({ kind }) => kind === "nothing")) return undefined;
+  const requirements = selectors.flatMap((one) => (one.kind === "requirements" ? one.requirements : []));
+  const labels: Record<string, string> = {};
+  for (const [key, wanted] of Map.groupBy(requirements, (one) => one.key)) {
+    const listed = wanted.find(({ operator }) => operator === "In");
+    const present = listed !== undefined || wanted.some(({ operator }) => operator === "Exists");
+    const candidates = listed === undefined ? freshValues(wanted) : [...listed.values];
+    const value = present
+      ? candidates.find((one) => wanted.every((requirement) => meets(requirement, one)))
+      : undefined;
+    if (present && value === undefined) return undefined;
+    if (value !== undefined) labels[key] = value;
+  }
+  return labels;
+}
+
+/** One more than the requirements forbid, so that one is left. */
+function freshValues(wanted: readonly Requirement[]): string[] {
+  const forbidden = wanted.reduce((sum, { values }) => sum + [...values].length, 0);
+  return Array.from({ length: forbidden + 1 }, (_, i) => `${FRESH}${i === 0 ? "" : i}`);
+}
+
+/** Whether every object that the narrow selector matches is one that the wide one matches. Sure where true; false may be unknown. */
+export function coversSelector(wide: CompiledSelector, narrow: CompiledSelector): boolean {
+  if (wide.kind === "everything" || narrow.kind === "nothing") return true;
+  if (wide.kind === "nothing" || narrow.kind === "everything") return false;
+  return wide.requirements.every((requirement) =>
+    narrow.requirements.some((one) => one.key === requirement.key && impliesRequirement(one, requirement)),
+  );
+}
+
+function impliesRequirement(given: Requirement, wanted: Requirement): boolean {
+  const values = [...given.values];
+  if (given.operator === "In") return values.every((value) => meets(wanted, value));
+  if (given.operator === "DoesNotExist") return meets(wanted, undefined);
+  if (given.operator === "Exists") return wanted.operator === "Exists";
+  return wanted.operator === "NotIn" && [...wanted.values].every((value) => values.includes(value));
+}
+
 /**
  * The labels that an object must have to match, for an index: with one of these values or, where there are none,
  * with any. Empty for a selector that requires no label, and for one that selects nothing: look at `kind` first.

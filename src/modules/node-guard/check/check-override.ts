@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../../core/json.ts";
 import type { Installation } from "../../../core/module/installation.ts";
-import { type Problem, warningProblem } from "../../../core/policy/problem.ts";
+import { idle, PROBLEM, type Problem } from "../../../core/policy/problem.ts";
 import type { View } from "../../../core/view/view.ts";
 import { groupsIn } from "../groups/groups.ts";
 import { readOverride } from "../groups/override.ts";
@@ -16,7 +16,7 @@ export function checkOverride(
   const override = readOverride(object);
   if (override === undefined || installation === undefined) return problems;
   const missing = missingGroup(override.group, view, installation);
-  return missing === undefined ? problems : [...problems, warningProblem(["spec", "group"], missing)];
+  return missing === undefined ? problems : [...problems, idle(PROBLEM.noEffect, ["spec", "group"], missing)];
 }
 
 /** Why an override of this group weakens nothing. */

@@ -2,7 +2,7 @@ import { at, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
 import { nameOf } from "../../../core/kubernetes/object.ts";
 import { DEFAULT_INSTALLATION, type Installation } from "../../../core/module/installation.ts";
 import type { Path } from "../../../core/path.ts";
-import { type Problem, problem, warningProblem } from "../../../core/policy/problem.ts";
+import { idle, PROBLEM, type Problem, problem, warningProblem } from "../../../core/policy/problem.ts";
 import type { View } from "../../../core/view/view.ts";
 import { groupsIn } from "../groups/groups.ts";
 import { CLUSTER, CONFIGS, POLICIES, READERS } from "../groups/policy.ts";
@@ -19,7 +19,11 @@ export function checkPolicy(
     if (resource !== CONFIGS && name !== CLUSTER)
       return [
         ...own,
-        warningProblem(["metadata", "name"], `has no effect: only the object named ${CLUSTER} counts`),
+        idle(
+          PROBLEM.noEffect,
+          ["metadata", "name"],
+          `has no effect: only the object named ${CLUSTER} counts`,
+        ),
       ];
     const supposed = view.with([{ resource, namespace: "", name, object }]);
     const without = view.with([{ resource, namespace: "", name, object: undefined }]);
@@ -50,12 +54,12 @@ export function checkPolicy(
             `the selector of group ${named} can't be changed: leave it out`,
           ),
         ];
-      return GROUP_CHECKS.flatMap(({ severity, field, find }) => {
+      return GROUP_CHECKS.flatMap(({ severity, code, field, find }) => {
         const message = find(group, context);
         if (message === undefined) return [];
         return severity === "error"
           ? [problem([...path, field], message)]
-          : [warningProblem([...path, field], message)];
+          : [{ ...warningProblem([...path, field], message), ...(code === undefined ? {} : { code }) }];
       });
     });
     return [...own, ...found];

@@ -2,6 +2,8 @@ import { at, type JsonObject, stringAt } from "../../../core/json.ts";
 import { labelsOf, nameOf } from "../../../core/kubernetes/object.ts";
 import { matches } from "../../../core/kubernetes/selectors/label-selector.ts";
 import { controlPlaneOf, type Installation } from "../../../core/module/installation.ts";
+import { contradictorySelector } from "../../../core/policy/empty-selector.ts";
+import { PROBLEM } from "../../../core/policy/problem.ts";
 import { OWN_NAMES } from "../../../core/registration/names.ts";
 import type { View } from "../../../core/view/view.ts";
 import { leftOpen } from "../fallback/compile.ts";
@@ -27,6 +29,8 @@ export interface GroupContext {
 export interface GroupCheck {
   readonly name: string;
   readonly severity: "error" | "warning";
+  /** @default that of its severity */
+  readonly code?: string;
   /** The field of the group that is wrong. */
   readonly field: string;
   /** What is wrong and what to do; `undefined` where nothing is. */
@@ -42,6 +46,13 @@ export const GROUP_CHECKS: readonly GroupCheck[] = [
     field: "labelSelector",
     find: ({ labelSelector, acknowledge }) =>
       labelSelector.kind === "everything" && !acknowledge.includes("AllNodes") ? SELECTS_ALL : undefined,
+  },
+  {
+    name: "contradictory-selector",
+    severity: "warning",
+    code: PROBLEM.matchesNothing,
+    field: "labelSelector",
+    find: ({ labelSelector }) => contradictorySelector(labelSelector, [])[0]?.message,
   },
   {
     name: "no-other-nodes",

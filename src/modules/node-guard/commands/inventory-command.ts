@@ -1,7 +1,9 @@
+import { z } from "zod";
 import { type Json, type JsonObject, stringAt } from "../../../core/json.ts";
 import { nameOf, namespaceOf } from "../../../core/kubernetes/object.ts";
-import type { CommandCode, InputText } from "../../../core/module/command.ts";
+import type { CommandCode, InputText, ReportItem } from "../../../core/module/command.ts";
 import { readPages } from "../../../core/module/command-needs.ts";
+import type { Code } from "../../../core/module/module.ts";
 import type { Group } from "../groups/group.ts";
 import { podMatches } from "../groups/principals.ts";
 import { groupsAt, nodesIn } from "./list-command.ts";
@@ -30,6 +32,20 @@ const LINE = /^[a-z0-9][-a-z0-9]*\/[a-z0-9][-a-z0-9.]*$/;
 
 /** What runs on protected nodes, whether Enable would admit it, and whether a person has looked at it. */
 export const inventoryCode: CommandCode<object, Flags> = {
+  shape: z.strictObject({
+    pods: z.array(
+      z.strictObject({
+        namespace: z.string(),
+        name: z.string(),
+        node: z.string(),
+        group: z.string(),
+        serviceAccount: z.string(),
+        authorized: z.boolean(),
+        by: z.string().nullable().describe("The entry that authorises it."),
+        reviewed: z.boolean(),
+      }),
+    ),
+  }),
   check: ({ flags: { reviewed } }) => {
     if (reviewed === undefined) return undefined;
     const wrong = linesOf(reviewed).find(({ text }) => !LINE.test(text));
@@ -37,7 +53,7 @@ export const inventoryCode: CommandCode<object, Flags> = {
       ? undefined
       : `${reviewed.name}:${wrong.number}: must be namespace/serviceAccount, got ${JSON.stringify(wrong.text)}`;
   },
-  *run({ assembly, flags: { reviewed }, now }) {
+  *run({ assembly, flags: { reviewed }, now, changedOnly }) {
     const groups = groupsAt(assembly, now);
     const groupsOfNode = new Map<string, Group[]>();
     for (const group of groups)
@@ -60,13 +76,15 @@ export const inventoryCode: CommandCode<object, Flags> = {
       progress: { doing: "reading", things: "kinds", done: 0, total: 1 },
     });
     pods.sort(compare);
+    const isOpen = (pod: ListedPod) => !pod.authorized || (reviewed !== undefined && !pod.reviewed);
+    const shown = changedOnly ? pods.filter(isOpen) : pods;
     const refused = pods.filter(({ authorized }) => !authorized).length;
     const unreviewed = reviewed === undefined ? [] : pods.filter((pod) => !pod.reviewed);
     return {
-      data: { pods } as unknown as Json,
+      data: { pods: shown } as unknown as Json,
       table: {
         columns: ["POD", "NODE", "GROUP", "SERVICE ACCOUNT", "AUTHORIZED BY", "REVIEWED"],
-        rows: pods.map((pod) => [
+        rows: shown.map((pod) => [
           `${pod.namespace}/${pod.name}`,
           pod.node,
           pod.group,
@@ -76,6 +94,8 @@ export const inventoryCode: CommandCode<object, Flags> = {
         ]),
       },
       summary: summaryOf(pods.length, refused, unreviewed.length),
+      items: shown.map((pod) => itemOf(pod, reviewed !== undefined)),
+      codes: [NOT_REVIEWED],
       errors: failure === undefined ? [] : [failure],
       exit: failure !== undefined ? "failed" : unreviewed.length > 0 ? "found" : "fine",
     };
@@ -108,6 +128,47 @@ function listed(pod: JsonObject, group: Group, known: ReadonlySet<string>): List
     reviewed: known.has(`${namespace}/${serviceAccount}`),
   };
 }
+
+/** A pod that Enable would refuse is a warning: the mode decides whether that is wrong. */
+function itemOf(
+  { namespace, name, node, group, serviceAccount, authorized, reviewed }: ListedPod,
+  isListed: boolean,
+): ReportItem {
+  const account = `service account ${namespace}/${serviceAccount}`;
+  return {
+    object: { kind: "Pod", namespace, name },
+    verdict: authorized ? "authorized" : "not authorized",
+    findings: [
+      ...(authorized
+        ? []
+        : [
+            {
+              level: "warning" as const,
+              code: "USHER-G01",
+              message: `runs on node ${node} of group ${group}, and no entry authorizes ${account}`,
+              by: group,
+            },
+          ]),
+      ...(isListed && !reviewed
+        ? [
+            {
+              level: "error" as const,
+              code: NOT_REVIEWED.code,
+              message: `${account} is not among the reviewed`,
+              by: group,
+            },
+          ]
+        : []),
+    ],
+  };
+}
+
+const NOT_REVIEWED: Code = {
+  code: "not-reviewed",
+  title: "A pod on a protected node was not reviewed",
+  meaning: "The file of --reviewed does not name the service account of this pod.",
+  remedy: "Look at the pod. If it belongs there, add its namespace/serviceAccount to the file.",
+};
 
 /** `4 pods on protected nodes: 1 not authorized, 2 not reviewed` */
 function summaryOf(pods: number, refused: number, unreviewed: number): string {

@@ -1,3 +1,4 @@
+import { z } from "zod";
 import type { Assembly } from "../../../core/evaluate/assembly.ts";
 import { at, isObject, type Json } from "../../../core/json.ts";
 import { nameOf } from "../../../core/kubernetes/object.ts";
@@ -11,6 +12,18 @@ import { builtInOf, GATE, isOn } from "../settings.ts";
 
 /** What each group comes to: its mode, why, its nodes, and every entry with where it comes from. */
 export const listCode: CommandCode = {
+  shape: z.strictObject({
+    groups: z.array(
+      z.strictObject({
+        name: z.string(),
+        mode: z.string(),
+        effectiveMode: z.string(),
+        because: z.string(),
+        nodes: z.array(z.string()),
+        entries: z.array(z.strictObject({ entry: z.string(), as: z.string(), origin: z.string() })),
+      }),
+    ),
+  }),
   run: ({ assembly, now }) => {
     const { view, installation } = assembly;
     const found = groupsAt(assembly, now);

@@ -1,3 +1,4 @@
+import { z } from "zod";
 import { type Json, type JsonObject, stringAt } from "../../../core/json.ts";
 import type { CommandCode } from "../../../core/module/command.ts";
 import { timeOf } from "../../../core/policy/condition.ts";
@@ -55,6 +56,20 @@ export const grantCode: CommandCode<object, GrantFlags> = {
 };
 
 export const listCode: CommandCode = {
+  shape: z.strictObject({
+    overrides: z.array(
+      z.strictObject({
+        name: z.string(),
+        group: z.string(),
+        mode: z.string(),
+        from: z.string(),
+        until: z.string(),
+        grantedBy: z.string(),
+        reason: z.string(),
+        state: z.enum(["pending", "active", "expired"]),
+      }),
+    ),
+  }),
   run: ({ assembly: { view }, now }) => {
     const overrides = [...view.list(OVERRIDES)]
       .flatMap((object) => readOverride(object) ?? [])

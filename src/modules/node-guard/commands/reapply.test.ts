@@ -51,6 +51,7 @@ function planOf(lists: (resource: string) => Fact, groups = [GROUP]): CommandPla
     module: nodeGuard,
     assembly: guardAssembly({ groups }),
     live: true,
+    changedOnly: false,
     now: NOW,
     calledAs: "usher node-guard",
   }) as CommandRun;

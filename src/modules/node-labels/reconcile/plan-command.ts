@@ -1,7 +1,9 @@
+import { z } from "zod";
 import type { Assembly } from "../../../core/evaluate/assembly.ts";
 import type { Json } from "../../../core/json.ts";
 import { isBeingDeleted, nameOf } from "../../../core/kubernetes/object.ts";
-import type { CommandCode } from "../../../core/module/command.ts";
+import type { CommandCode, ReportItem } from "../../../core/module/command.ts";
+import type { Code } from "../../../core/module/module.ts";
 import { describeChange, describeLost } from "../desired/describe.ts";
 import { desiredOf } from "../desired/desired.ts";
 import { differenceOf, EVERY_TAINT, keyAndEffect, type NodeChange } from "../desired/difference.ts";
@@ -49,8 +51,49 @@ interface NodePlan {
 
 const SIGNS = { add: "+", change: "~", remove: "-" } as const;
 
+const what = z.enum(["label", "annotation", "taint"]);
+const shape = z.strictObject({
+  changes: z.array(
+    z.strictObject({
+      kind: z.literal("Node"),
+      name: z.string(),
+      what,
+      change: z.enum(["add", "change", "remove"]),
+      key: z.string(),
+      effect: z.string().optional(),
+      from: z.string().optional(),
+      to: z.string().optional(),
+      by: z.string().optional().describe("The policy, as namespace/name."),
+      message: z.string(),
+    }),
+  ),
+  conflicts: z.array(
+    z.strictObject({
+      kind: z.literal("Node"),
+      name: z.string(),
+      what,
+      key: z.string(),
+      effect: z.string().optional(),
+      value: z.string(),
+      winning: z.string(),
+      rule: z.string(),
+      winner: z.string(),
+      code: z.literal("USHER-L01"),
+      message: z.string(),
+    }),
+  ),
+  summary: z.strictObject({
+    nodes: z.int(),
+    add: z.int(),
+    change: z.int(),
+    remove: z.int(),
+    conflicts: z.int(),
+  }),
+});
+
 /** Shows what the reconciler would change on nodes, and what rules do not get because others win. */
 export const planCode: CommandCode = {
+  shape,
   run: ({ assembly }) => {
     const plans = nodePlans(assembly);
     const changes = plans.flatMap((plan) => plan.changes);
@@ -60,6 +103,8 @@ export const planCode: CommandCode = {
       data: { changes, conflicts, summary: counts } as unknown as Json,
       table: { columns: ["OBJECT", "CHANGE", "BY"], rows: plans.flatMap(rowsOf) },
       summary: summaryText(counts),
+      items: plans.map(itemOf),
+      codes: [NODE_CHANGE],
       exit: changes.length > 0 ? "found" : "fine",
     };
   },
@@ -126,6 +171,30 @@ function rowsOf({ name, changes, conflicts }: NodePlan): string[][] {
   ];
   return rows.map((row, i) => [i === 0 ? `Node ${name}` : "", ...row]);
 }
+
+function itemOf({ name, changes, conflicts }: NodePlan): ReportItem {
+  return {
+    object: { kind: "Node", name },
+    verdict: changes.length > 0 ? "change" : "current",
+    findings: [
+      ...changes.map(({ change, message, by }) => ({
+        level: "error" as const,
+        code: "node-change",
+        message: `${SIGNS[change]} ${message}`,
+        ...(by === undefined ? {} : { by }),
+      })),
+      ...conflicts.map(({ message, code, rule }) => ({ level: "warning" as const, code, message, by: rule })),
+    ],
+  };
+}
+
+const NODE_CHANGE: Code = {
+  code: "node-change",
+  title: "A node differs from what rules say",
+  meaning: "Usher would change this label, annotation or taint of the node.",
+  remedy:
+    "Nothing where usher runs in the cluster: it writes the node. Otherwise compare the rule that is named with the node.",
+};
 
 interface PlanSummary {
   readonly nodes: number;

@@ -1,6 +1,6 @@
 import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
 import type { Installation } from "../../../core/module/installation.ts";
-import { type Problem, warningProblem } from "../../../core/policy/problem.ts";
+import { idle, PROBLEM, type Problem, warningProblem } from "../../../core/policy/problem.ts";
 import { inertBecause, settingsOf } from "../settings.ts";
 import { admittedAtRegistration, isRole, partsOf } from "./label-keys.ts";
 
@@ -9,7 +9,9 @@ export function inertHere(object: JsonObject, installation: Installation | undef
   const namespace = stringAt(object, "metadata", "namespace");
   if (installation === undefined || namespace === undefined) return [];
   const why = inertBecause(namespace, settingsOf(installation));
-  return why === undefined ? [] : [warningProblem(["metadata", "namespace"], `has no effect: ${why}`)];
+  return why === undefined
+    ? []
+    : [idle(PROBLEM.noEffect, ["metadata", "namespace"], `has no effect: ${why}`)];
 }
 
 /** Valid fields of a rule that may not do what its author expects. */
@@ -18,12 +20,18 @@ export function ruleWarnings(spec: JsonObject): Problem[] {
   const patterns = listAt(spec, "nodeNamePatterns");
   const selects = isObject(at(spec, "nodeSelector"));
   if (patterns.length === 0 && !selects)
-    warnings.push(warningProblem(["spec", "nodeNamePatterns"], "is empty, so the rule matches no node"));
+    warnings.push(
+      idle(PROBLEM.matchesNothing, ["spec", "nodeNamePatterns"], "is empty, so the rule matches no node"),
+    );
   for (const [i, pattern] of patterns.entries())
     if (pattern === "")
-      warnings.push(warningProblem(["spec", "nodeNamePatterns", i], "is empty and matches no name"));
+      warnings.push(
+        idle(PROBLEM.matchesNothing, ["spec", "nodeNamePatterns", i], "is empty and matches no name"),
+      );
   if (["labels", "annotations", "taints"].every((field) => isEmpty(at(spec, field))))
-    warnings.push(warningProblem(["spec"], "sets nothing: the rule has no labels, annotations or taints"));
+    warnings.push(
+      idle(PROBLEM.noEffect, ["spec"], "sets nothing: the rule has no labels, annotations or taints"),
+    );
   const labels = at(spec, "labels");
   const keys = isObject(labels) ? Object.keys(labels) : [];
   for (const key of keys) {

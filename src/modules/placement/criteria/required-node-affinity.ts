@@ -2,7 +2,7 @@ import { at, canonical, isObject, type JsonObject, textOf } from "../../../core/
 import { nodeAffinity } from "../../../core/kubernetes/schemas.ts";
 import { compileNodeSelector } from "../../../core/kubernetes/selectors/node-selector.ts";
 import { pointer } from "../../../core/path.ts";
-import { type Problem, problem, warningProblem } from "../../../core/policy/problem.ts";
+import { idle, PROBLEM, type Problem, problem } from "../../../core/policy/problem.ts";
 import { type Criteria, type Criterion, MUTABLE_WHILE_GATED, wantedOf } from "./criterion.ts";
 import { nodeSelector } from "./node-selector.ts";
 import { impliesTerms } from "./node-terms/implies.ts";
@@ -106,7 +106,8 @@ function unmatchable(wanted: readonly JsonObject[], criteria: Criteria): Problem
   const terms = possibleTerms(wanted, criteria);
   if (terms.length > 0 && terms.every((possible) => possible === undefined))
     return [
-      warningProblem(
+      idle(
+        PROBLEM.matchesNothing,
         ["spec", ...REQUIRED_TERMS],
         "all terms are empty and match no node: nothing is added, and with spec.enforcement no object meets the policy",
       ),
@@ -114,7 +115,13 @@ function unmatchable(wanted: readonly JsonObject[], criteria: Criteria): Problem
   return terms.flatMap((possible, i) => {
     if (possible === true) return [];
     const why = possible === undefined ? "is empty" : "contradicts itself";
-    return [warningProblem(["spec", ...REQUIRED_TERMS, i], `${why} and matches no node; it is left out`)];
+    return [
+      idle(
+        PROBLEM.matchesNothing,
+        ["spec", ...REQUIRED_TERMS, i],
+        `${why} and matches no node; it is left out`,
+      ),
+    ];
   });
 }
 

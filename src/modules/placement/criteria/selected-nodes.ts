@@ -4,7 +4,7 @@ import { compilePodPlacement, matchesPlacement } from "../../../core/kubernetes/
 import { describeTaint, type Taint, taintsOf } from "../../../core/kubernetes/taints.ts";
 import { tolerates } from "../../../core/kubernetes/tolerations.ts";
 import type { Read } from "../../../core/module/module.ts";
-import { type Problem, warningProblem } from "../../../core/policy/problem.ts";
+import { idle, PROBLEM, type Problem } from "../../../core/policy/problem.ts";
 import type { View } from "../../../core/view/view.ts";
 
 export const NODES: Read = {
@@ -54,7 +54,9 @@ export function nodeWarnings(object: JsonObject, view: View): Problem[] {
   const spec = isObject(object["spec"]) ? object["spec"] : {};
   const nodes = selectedNodes(spec, view);
   return [
-    ...(nodes?.selected === 0 ? [warningProblem(["spec"], `${describeNodes(nodes)}: ${PENDING}`)] : []),
+    ...(nodes?.selected === 0
+      ? [idle(PROBLEM.matchesNothing, ["spec"], `${describeNodes(nodes)}: ${PENDING}`)]
+      : []),
     ...unusedTolerations(spec, view),
   ];
 }
@@ -72,6 +74,6 @@ function unusedTolerations(spec: JsonObject, view: View): Problem[] {
     const key = at(toleration, "key");
     if (typeof key !== "string" || key === "" || CONDITION_TAINT.test(key)) return [];
     if ([...taints.values()].some((taint) => tolerates(toleration, taint))) return [];
-    return [warningProblem(["spec", "tolerations", i], `tolerates a taint that no node has: ${key}`)];
+    return [idle(PROBLEM.noEffect, ["spec", "tolerations", i], `tolerates a taint that no node has: ${key}`)];
   });
 }

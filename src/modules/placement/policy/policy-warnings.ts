@@ -1,4 +1,4 @@
-import { type Problem, warningProblem } from "../../../core/policy/problem.ts";
+import { idle, PROBLEM, type Problem, warningProblem } from "../../../core/policy/problem.ts";
 import { requiresNothing } from "../enforce/unmet-requirements.ts";
 import type { PlacementPolicy } from "./policy.ts";
 
@@ -10,10 +10,11 @@ export function policyWarnings({
 }: Pick<PlacementPolicy, "criteria" | "enforcement" | "failure">): Problem[] {
   const problems = criteria.flatMap(({ criterion, value }) => criterion.warnings?.(value, criteria) ?? []);
   if (criteria.length === 0)
-    problems.push(warningProblem(["spec"], "has no scheduling criteria: the policy has no effect"));
+    problems.push(idle(PROBLEM.noEffect, ["spec"], "has no scheduling criteria: the policy has no effect"));
   else if (enforcement !== "None" && requiresNothing(criteria))
     problems.push(
-      warningProblem(
+      idle(
+        PROBLEM.noEffect,
         ["spec", "enforcement"],
         "has no effect: the policy has only preferences, which are not enforced",
       ),

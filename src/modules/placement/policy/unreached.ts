@@ -2,7 +2,7 @@ import { stringAt } from "../../../core/json.ts";
 import { labelsOf } from "../../../core/kubernetes/object.ts";
 import { matches } from "../../../core/kubernetes/selectors/label-selector.ts";
 import { exemptNamespaces, type Installation } from "../../../core/module/installation.ts";
-import { type Problem, warningProblem } from "../../../core/policy/problem.ts";
+import { idle, PROBLEM, type Problem } from "../../../core/policy/problem.ts";
 import type { View } from "../../../core/view/view.ts";
 import { isPod } from "../select/eligibility.ts";
 import { placedWorkloads } from "../settings.ts";
@@ -59,5 +59,5 @@ export function unreachedWarnings(
   const found = unreachedBecause(policy, view, installation);
   if (found === undefined) return [];
   const path = found.field === "namespace" ? ["metadata", "namespace"] : ["spec", found.field];
-  return [warningProblem(path, `the policy has no effect: ${found.message}`)];
+  return [idle(PROBLEM.noEffect, path, `the policy has no effect: ${found.message}`)];
 }

@@ -6,6 +6,7 @@ import {
   matches,
   whyNot,
 } from "../../../core/kubernetes/selectors/label-selector.ts";
+import { contradictorySelector } from "../../../core/policy/empty-selector.ts";
 import type { Prepared } from "../../../core/policy/kind.ts";
 import { type Problem, problem } from "../../../core/policy/problem.ts";
 import { didYouMean } from "../../../core/policy/suggest.ts";
@@ -140,6 +141,7 @@ export function exceptionProblems(object: JsonObject, now?: number): Problem[] {
   }
   const selector = compileSelector(at(object, "spec", "podSelector"), ["spec", "podSelector"]);
   for (const { path, message } of selector.problems) problems.push(problem(path, message));
+  problems.push(...contradictorySelector(selector.selector, ["spec", "podSelector"]));
   const written = stringAt(object, "spec", "expires") ?? "";
   const expires = Date.parse(written);
   if (Number.isNaN(expires)) problems.push(problem(["spec", "expires"], "must be a date in RFC 3339 form"));

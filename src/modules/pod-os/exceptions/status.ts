@@ -8,7 +8,7 @@ import {
   timeOf,
   validity,
 } from "../../../core/policy/condition.ts";
-import { type Problem, warningProblem } from "../../../core/policy/problem.ts";
+import { idle, PROBLEM, type Problem } from "../../../core/policy/problem.ts";
 import type { View } from "../../../core/view/view.ts";
 
 export const exceptionStatus = z.strictObject({
@@ -28,7 +28,7 @@ export function missingNamespaces(object: JsonObject, view: View): Problem[] {
   const missing = missingOf(object, view);
   return missing.length === 0
     ? []
-    : [warningProblem(["spec", "namespaces"], `no such namespace: ${missing.join(", ")}`)];
+    : [idle(PROBLEM.matchesNothing, ["spec", "namespaces"], `no such namespace: ${missing.join(", ")}`)];
 }
 
 /** The status of an exception, and when it changes by itself. `before` is the current one: unchanged conditions keep their time. */

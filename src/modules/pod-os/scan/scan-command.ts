@@ -10,7 +10,7 @@ import { RUNTIME_CLASSES } from "../os/runtime-class.ts";
 import { isLevel, LEVEL_ERROR, type LevelVersion, minorOf, VERSION_ERROR } from "../security/policy.ts";
 import { fixedManifest } from "./apply-fixes.ts";
 import { type EvaluatedObject, evaluateObject, type ScanPolicies, shownName } from "./evaluated-workload.ts";
-import { scanReport } from "./report.ts";
+import { scanReport, scanShape } from "./report.ts";
 import { workloadRows } from "./rows.ts";
 
 type Call = CommandCall<ScanArgs, ScanFlags>;
@@ -20,6 +20,7 @@ const PAGE = 500;
 
 /** Judges workloads by a level and version, or by what differs between two. Nothing is changed. */
 export const scanCode: CommandCode<ScanArgs, ScanFlags> = {
+  shape: scanShape,
   check: ({ flags: { policy, against, fix } }) => {
     for (const [flag, text] of [
       ["--policy", policy],

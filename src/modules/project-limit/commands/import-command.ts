@@ -5,7 +5,7 @@ import { Gates } from "../../../core/module/gates.ts";
 import { DEFAULT_INSTALLATION } from "../../../core/module/installation.ts";
 import { checkObject } from "../../../core/policy/check.ts";
 import { configurationsIn } from "../../../core/policy/configuration.ts";
-import { describeProblem } from "../../../core/policy/problem.ts";
+import { describeProblem, PROBLEM } from "../../../core/policy/problem.ts";
 import { Store } from "../../../core/view/store.ts";
 import type { ImportArgs } from "../declaration.ts";
 import { projectRequestLimit } from "../kinds.ts";
@@ -44,7 +44,8 @@ export const importCode: CommandCode<ImportArgs> = {
       data: resource,
       manifests: [resource],
       notes: [
-        ...problems.map(describeProblem),
+        // The output is written in the current spelling.
+        ...problems.filter(({ code }) => code !== PROBLEM.deprecated).map(describeProblem),
         ...left.map((field) => `${field}: not converted, because the plugin has no such field`),
         ...checked.map(describeProblem),
         ...differencesOf(resource),

@@ -41,6 +41,8 @@ export const limitConfiguration: Kind<ProjectLimits> = {
       "project.openshift.io/v1": "v1",
       [OPERAND.configurationApiVersion]: "v1",
     },
+    // OpenShift 3's, from before kinds had groups.
+    deprecated: { v1: "requestlimit.project.openshift.io/v1" },
     wrappers: WRAPPERS,
   },
   check: checkLimits,

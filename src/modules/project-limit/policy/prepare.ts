@@ -3,7 +3,7 @@ import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../.
 import { checkLabelKey, checkLabelValue } from "../../../core/kubernetes/names.ts";
 import { schemaProblems } from "../../../core/policy/check-schema.ts";
 import type { Prepared } from "../../../core/policy/kind.ts";
-import { describeProblem, type Problem, problem, warningProblem } from "../../../core/policy/problem.ts";
+import { describeProblem, idle, PROBLEM, type Problem, problem } from "../../../core/policy/problem.ts";
 import { checkExtensions } from "./extensions.ts";
 import { type LimitRule, type ProjectLimits, SINGLETON } from "./policy.ts";
 import { shadowedRules } from "./shadowed.ts";
@@ -33,7 +33,11 @@ export function ignoredName(object: JsonObject): Problem[] {
   const name = stringAt(object, "metadata", "name");
   if (name === undefined || name === SINGLETON) return [];
   return [
-    warningProblem(["metadata", "name"], `only the object named ${SINGLETON} counts; this one is ignored`),
+    idle(
+      PROBLEM.noEffect,
+      ["metadata", "name"],
+      `only the object named ${SINGLETON} counts; this one is ignored`,
+    ),
   ];
 }
 

@@ -1,5 +1,5 @@
 import { serviceAccountOf } from "../../../core/kubernetes/principals.ts";
-import { type Problem, warningProblem } from "../../../core/policy/problem.ts";
+import { idle, PROBLEM, type Problem } from "../../../core/policy/problem.ts";
 import { isUserName } from "./limit.ts";
 import type { LimitRule, ProjectLimits } from "./policy.ts";
 
@@ -12,7 +12,9 @@ export function shadowedRules(rules: readonly LimitRule[], exempt: ProjectLimits
     const earlier = rules.slice(0, i).findIndex((other) => covers(other, rule));
     const why =
       earlier >= 0 ? `limits[${earlier}] matches the same users and comes first` : forNobody(rule, exempt);
-    return why === undefined ? [] : [warningProblem(["spec", "limits", i], `can never match: ${why}`)];
+    return why === undefined
+      ? []
+      : [idle(PROBLEM.unreachable, ["spec", "limits", i], `can never match: ${why}`)];
   });
 }
 

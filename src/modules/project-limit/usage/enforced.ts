@@ -1,6 +1,6 @@
 import { isObject, type JsonObject, stringAt } from "../../../core/json.ts";
 import type { Read } from "../../../core/module/module.ts";
-import { likelyMistake, type Problem } from "../../../core/policy/problem.ts";
+import { likelyMistake, PROBLEM, type Problem } from "../../../core/policy/problem.ts";
 import type { View } from "../../../core/view/view.ts";
 import { USERS } from "../policy/limit.ts";
 import { type ProjectLimits, SINGLETON } from "../policy/policy.ts";
@@ -36,5 +36,5 @@ export function checkEnforced(object: JsonObject, view: View): Problem[] {
   const spec = isObject(object["spec"]) ? object["spec"] : {};
   if ((stringAt(object, "metadata", "name") ?? SINGLETON) !== SINGLETON) return [];
   const why = unenforcedBecause({ namespaces: isObject(spec["namespaces"]) }, view);
-  return why === undefined ? [] : [likelyMistake(["spec"], why)];
+  return why === undefined ? [] : [{ ...likelyMistake(["spec"], why), code: PROBLEM.noEffect }];
 }

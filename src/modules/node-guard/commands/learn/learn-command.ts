@@ -1,3 +1,4 @@
+import { z } from "zod";
 import { failureOf } from "../../../../core/evaluate/need.ts";
 import { decodeObservations, OBSERVATIONS } from "../../../../core/evaluate/observations.ts";
 import { type Json, stringAt } from "../../../../core/json.ts";
@@ -21,6 +22,18 @@ const CHECK_EACH =
 
 /** Entries that would have admitted what was refused. Writes nothing. */
 export const learnCode: CommandCode<object, Flags> = {
+  shape: z.strictObject({
+    entries: z.array(
+      z.strictObject({
+        group: z.string(),
+        list: z.enum(["assigners", "workloads", "exactUsers", "emergencyUsers"]),
+        entry: z.string(),
+        count: z.int(),
+        first: z.string(),
+        last: z.string(),
+      }),
+    ),
+  }),
   needsView: ({ flags }) => flags.auditLog === undefined,
   run: (call) => (call.flags.auditLog === undefined ? fromCluster(call) : fromLog(call.flags.auditLog)),
 };

@@ -25,6 +25,7 @@ test("a grant in a namespace that only a prefix authorises is listed, whether or
     module: nodeGuard,
     assembly: guardAssembly({ groups: [{ ...GROUP, workloads: ["ops-*/default"] }] }),
     live: true,
+    changedOnly: false,
     now: NOW,
     calledAs: "usher node-guard",
   }) as CommandRun;

@@ -1,3 +1,4 @@
+import { z } from "zod";
 import type { Json, JsonObject } from "../../../../core/json.ts";
 import { nameOf } from "../../../../core/kubernetes/object.ts";
 import type { CommandCode, CommandSteps } from "../../../../core/module/command.ts";
@@ -27,6 +28,17 @@ interface Reach {
 }
 
 export const reachCode: CommandCode = {
+  shape: z.strictObject({
+    subjects: z.array(
+      z.strictObject({
+        subject: z.strictObject({ kind: z.string(), name: z.string(), namespace: z.string().optional() }),
+        may: z.array(z.string()),
+        namespaces: z.array(z.string()).describe("Where it holds; * for every namespace."),
+        groups: z.array(z.string()),
+        by: z.string(),
+      }),
+    ),
+  }),
   *run({ assembly, now }) {
     const objects: Record<keyof RbacObjects, JsonObject[]> = {
       clusterRoles: [],

@@ -1,7 +1,7 @@
 import { at, isObject, type Json, type JsonObject, own } from "../../../../core/json.ts";
 import { typeName } from "../../../../core/kubernetes/field-error.ts";
 import type { Path } from "../../../../core/path.ts";
-import { type Problem, problem, warningProblem } from "../../../../core/policy/problem.ts";
+import { idle, PROBLEM, type Problem, problem } from "../../../../core/policy/problem.ts";
 
 /** What the API server would refuse in one element of a list. */
 export type ElementCheck = (
@@ -55,7 +55,12 @@ export function duplicates(
     if (other === undefined) first.set(text, i);
     return other === undefined
       ? []
-      : [warningProblem([...path, i], `means the same as [${other}] and is applied once`)];
+      : [
+          {
+            ...idle(PROBLEM.noEffect, [...path, i], `means the same as [${other}] and is applied once`),
+            fix: { remove: true } as const,
+          },
+        ];
   });
 }
 
