@@ -6,15 +6,15 @@ import { BUILT_IN_WORKLOADS } from "../../src/core/kubernetes/workloads.ts";
 import type { Path } from "../../src/core/path.ts";
 import { writeProvenance } from "../../src/core/provenance/provenance.ts";
 import type { View } from "../../src/core/view/view.ts";
+import { mergedObject, type PlacementRequest } from "../../src/modules/placement/criteria/context.ts";
 import { type Limits, NO_LIMITS } from "../../src/modules/placement/criteria/criterion.ts";
-import { mergedObject, type PlacementRequest } from "../../src/modules/placement/merge/context.ts";
-import { merge } from "../../src/modules/placement/merge/merge.ts";
-import { WorkBudget } from "../../src/modules/placement/merge/work-budget.ts";
+import { WorkLimit } from "../../src/modules/placement/criteria/work-limit.ts";
 import {
   carryInjections,
   keepStoredLists,
   type StalePart,
-} from "../../src/modules/placement/update/injections.ts";
+} from "../../src/modules/placement/place/injections.ts";
+import { merge } from "../../src/modules/placement/place/merge-policies.ts";
 import { again } from "./json.ts";
 import { pod } from "./pod.ts";
 import { type Fields, wants } from "./wants.ts";
@@ -40,8 +40,6 @@ export interface Merging {
   readonly limits?: Limits;
   /** The workload kind whose template is placed. @default a pod */
   readonly spec?: Path;
-  /** The limits for the object. @default the same as for any object */
-  readonly budget?: WorkBudget;
 }
 
 export interface Merged {
@@ -56,12 +54,12 @@ export interface Merged {
 export function merged(
   object: JsonObject,
   requests: readonly PlacementRequest[],
-  { old, limits = NO_LIMITS, spec = ["spec"], budget = new WorkBudget() }: Merging = {},
+  { old, limits = NO_LIMITS, spec = ["spec"] }: Merging = {},
 ): Merged {
   const draft = new Draft(again(object), old === undefined ? undefined : again(old));
   draft.author = "placement";
   const reported: Finding[] = [];
-  const target = { ...mergedObject(draft, spec, spec.length === 1), limits, budget };
+  const target = { ...mergedObject(draft, spec, spec.length === 1), limits, limit: new WorkLimit() };
   for (const one of requests) merge(target, one, reported);
   return written(draft, spec, reported);
 }
@@ -104,10 +102,9 @@ export function carried(
   draft.author = "placement";
   const placement = { draft, spec, workload: TEMPLATE, labels: undefined };
   const reported: Finding[] = [];
-  const carrying = { placement, view: NO_VIEW, old, steps: undefined };
+  const carrying = { placement, view: NO_VIEW, old };
   const { removed } = carryInjections(carrying, reported, stalePart, limits);
-  const budget = new WorkBudget();
-  const target = { ...mergedObject(draft, spec, spec.length === 1, removed), limits, budget };
+  const target = { ...mergedObject(draft, spec, spec.length === 1, removed), limits, limit: new WorkLimit() };
   for (const one of wanting) merge(target, one, reported);
   keepStoredLists(placement, old, 0, "meaning");
   return written(draft, spec, reported);

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../src/core/json.ts";
 import { CRITERIA } from "../../src/modules/placement/criteria/criteria.ts";
-import type { Criteria } from "../../src/modules/placement/criteria/criterion.ts";
+import { type Criteria, CriterionValue } from "../../src/modules/placement/criteria/criterion.ts";
 
 /** Criteria in the form that tests write, by name. */
 export interface Fields {
@@ -24,7 +24,7 @@ export interface Fields {
 export function wants(fields: Fields): Criteria {
   return CRITERIA.flatMap((criterion) => {
     const value = fields[criterion.name as keyof Fields];
-    return value === undefined || value.length === 0 ? [] : [{ criterion, value }];
+    return value === undefined || value.length === 0 ? [] : [new CriterionValue(criterion, value)];
   });
 }
 

@@ -16,7 +16,7 @@ import { Gates } from "../../src/core/module/gates.ts";
 import { DEFAULT_INSTALLATION, type Installation } from "../../src/core/module/installation.ts";
 import type { Module } from "../../src/core/module/module.ts";
 import { customResourceDefinition } from "../../src/core/registration/crd.ts";
-import { project } from "../../src/core/view/projection.ts";
+import { projector } from "../../src/core/view/projection.ts";
 import type { Change } from "../../src/core/view/view.ts";
 import type { ClusterAccess } from "../cluster/access/access.ts";
 import { eventually } from "../cluster/access/wait.ts";
@@ -95,7 +95,7 @@ async function freshConfigMaps(cluster: ClusterAccess): Promise<Map<string, Json
   const objects = new Map<string, JsonObject>();
   for (const item of listAt(list, "items")) {
     const object = { apiVersion: "v1", kind: "ConfigMap", ...(item as JsonObject) };
-    objects.set(`${namespaceOf(object)}/${nameOf(object)}`, project(object, [["metadata", "labels"]]));
+    objects.set(`${namespaceOf(object)}/${nameOf(object)}`, projector([["metadata", "labels"]])(object));
   }
   return objects;
 }

@@ -5,7 +5,7 @@ import { type Json, type JsonObject, listAt } from "../../src/core/json.ts";
 import { BUILT_IN_WORKLOADS } from "../../src/core/kubernetes/workloads.ts";
 import type { Path } from "../../src/core/path.ts";
 import { CRITERIA } from "../../src/modules/placement/criteria/criteria.ts";
-import { mutabilityOf } from "../../src/modules/placement/update/mutability.ts";
+import { mutabilityOf } from "../../src/modules/placement/place/mutability.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { describeCluster, testNamespace } from "../cluster/describe.ts";
 

@@ -3,7 +3,7 @@ import { resourceName } from "../../core/evaluate/request.ts";
 import type { Log } from "../../core/log.ts";
 import { type Declarations, type Read, readsOf } from "../../core/module/module.ts";
 import { kindResource } from "../../core/policy/kind.ts";
-import { project } from "../../core/view/projection.ts";
+import { projector } from "../../core/view/projection.ts";
 import type { Change } from "../../core/view/view.ts";
 import { withoutManagedFields } from "../client/api-response.ts";
 import type { Client } from "../client/client.ts";
@@ -249,6 +249,6 @@ function merged(resource: string, reads: readonly Read[]): WatchedResource {
     ...(selectors.size === 1 && selector !== "" ? { labelSelector: selector } : {}),
     ...(names.size === 1 && name !== undefined ? { only: { name } } : {}),
     ...(reads.every(({ presence }) => presence === true) ? { presence: true } : {}),
-    prune: (object) => project(object, paths),
+    prune: projector(paths),
   };
 }

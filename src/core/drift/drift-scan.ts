@@ -2,7 +2,6 @@ import type { Assembly } from "../evaluate/assembly.ts";
 import { type Evaluation, type EvaluationRequest, evaluateHooks } from "../evaluate/evaluate-hooks.ts";
 import type { Facts, Need } from "../evaluate/need.ts";
 import { type AdmissionRequest, resourceName } from "../evaluate/request.ts";
-import type { StepCounter } from "../evaluate/step-counter.ts";
 import { at, copyOf, equal, isObject, type Json, type JsonObject, stringAt } from "../json.ts";
 import { nameOf, namespaceOf } from "../kubernetes/object.ts";
 import { specPath, type WorkloadKind, type WorkloadTable } from "../kubernetes/workloads.ts";
@@ -109,14 +108,12 @@ export function scanObject(
   object: JsonObject,
   workload: WorkloadKind,
   assembly: Assembly,
-  known: { readonly facts: Facts; readonly now: number; readonly steps?: StepCounter },
+  { facts, now }: { readonly facts: Facts; readonly now: number },
 ): ObjectDrift | { readonly needs: readonly Need[] } {
-  const { facts, now, steps } = known;
-  const counted = steps === undefined ? {} : { steps };
   const call = driftScanCall(module, object, workload, assembly, now);
-  const result = call === undefined ? undefined : evaluateHooks({ ...call, ...counted }, facts);
+  const result = call === undefined ? undefined : evaluateHooks(call, facts);
   const judged = judgement(module, object, workload, { assembly, now });
-  const unmet = judged === undefined ? undefined : evaluateHooks({ ...judged, ...counted }, facts);
+  const unmet = judged === undefined ? undefined : evaluateHooks(judged, facts);
   const needs = [result, unmet].flatMap((one) => (one !== undefined && "needs" in one ? one.needs : []));
   if (needs.length > 0) return { needs };
   const drift =

@@ -9,7 +9,7 @@ import { DEFAULT_INSTALLATION } from "../module/installation.ts";
 import type { Evaluator, Module, Read } from "../module/module.ts";
 import type { Kind } from "../policy/kind.ts";
 import { problem } from "../policy/problem.ts";
-import { project } from "../view/projection.ts";
+import { projector } from "../view/projection.ts";
 import type { Change } from "../view/view.ts";
 import { Assembly, refOf } from "./assembly.ts";
 import { allow } from "./decision.ts";
@@ -346,11 +346,11 @@ describe("project", () => {
       status: {},
     };
     expect(
-      project(object, [
+      projector([
         ["metadata", "labels"],
         ["spec", "taints"],
         ["spec", "missing", "deep"],
-      ]),
+      ])(object),
     ).toEqual({
       apiVersion: "v1",
       kind: "Node",
@@ -362,13 +362,13 @@ describe("project", () => {
   test("leaves the object alone, also where one place is inside another", () => {
     const object = { metadata: { name: "n" }, spec: { a: { b: 1 }, c: 2 } };
     const before = JSON.stringify(object);
-    expect(project(object, [["spec"], ["spec", "a", "b"]])).toEqual(object);
-    expect(project(object, [["spec", "a", "b"], ["spec"]])).toEqual(object);
+    expect(projector([["spec"], ["spec", "a", "b"]])(object)).toEqual(object);
+    expect(projector([["spec", "a", "b"], ["spec"]])(object)).toEqual(object);
     expect(JSON.stringify(object)).toBe(before);
   });
 
   test.each<Json>([null, "x", [], { name: { deep: true } }])("metadata %j", (metadata) => {
-    expect(() => project({ metadata }, [["metadata", "labels"]])).not.toThrow();
+    expect(() => projector([["metadata", "labels"]])({ metadata })).not.toThrow();
   });
 });
 

@@ -9,7 +9,7 @@ import type { Path } from "../path.ts";
 import { versionOf } from "../policy/check.ts";
 import { type Kind, kindResource, type Prepared } from "../policy/kind.ts";
 import { problem } from "../policy/problem.ts";
-import { project, withoutBookkeeping } from "../view/projection.ts";
+import { projector, withoutBookkeeping } from "../view/projection.ts";
 import { Store } from "../view/store.ts";
 import { type Change, type Index, objectKey, type View } from "../view/view.ts";
 import type { PolicyRef } from "./finding.ts";
@@ -42,7 +42,7 @@ export class Assembly {
   readonly gates: Gates;
   readonly #store: Store;
   readonly #owners: ReadonlyMap<string, Owner>;
-  readonly #keeps: ReadonlyMap<string, readonly Path[]>;
+  readonly #keeps: ReadonlyMap<string, (object: JsonObject) => JsonObject>;
   /** The modules whose kinds or reads a resource is. */
   readonly #readers: ReadonlyMap<string, readonly Module[]>;
   readonly #policies: Map<string, Map<string, StandingPolicy>>;
@@ -203,7 +203,7 @@ export class Assembly {
     const keep = this.#keeps.get(change.resource);
     return keep === undefined || this.#owners.has(change.resource)
       ? withoutBookkeeping(object)
-      : project(object, keep);
+      : keep(object);
   }
 }
 
@@ -251,7 +251,7 @@ function readersOf(modules: readonly Module[]): Map<string, readonly Module[]> {
   return readers;
 }
 
-function keepsOf(modules: readonly Module[]): Map<string, readonly Path[]> {
+function keepsOf(modules: readonly Module[]): Map<string, (object: JsonObject) => JsonObject> {
   const keeps = new Map<string, readonly Path[]>();
   for (const { reads } of modules) {
     for (const read of reads) {
@@ -259,7 +259,7 @@ function keepsOf(modules: readonly Module[]): Map<string, readonly Path[]> {
       keeps.set(name, [...(keeps.get(name) ?? []), ...read.keep]);
     }
   }
-  return keeps;
+  return new Map([...keeps].map(([name, paths]) => [name, projector(paths)]));
 }
 
 function indexesOf(modules: readonly Module[]): Map<string, readonly Index[]> {

@@ -11,7 +11,6 @@ import type { Finding, ModuleFinding } from "./finding.ts";
 import { type Facts, type Need, needKey } from "./need.ts";
 import { leaveChange } from "./patch.ts";
 import { type AdmissionRequest, describeRequest } from "./request.ts";
-import type { StepCounter } from "./step-counter.ts";
 
 /** What to evaluate: an admission request, with the hooks and the assembly to evaluate it by. */
 export interface EvaluationRequest {
@@ -26,8 +25,6 @@ export interface EvaluationRequest {
   readonly trace?: boolean;
   /** @default nobody */
   readonly observer?: HookObserver | undefined;
-  /** Counts the work of modules. @default not counted */
-  readonly steps?: StepCounter;
 }
 
 /** Told of each run of a hook, for a shell that measures: the core reads no clock. */
@@ -103,7 +100,6 @@ export function evaluateHooks(
         installation: assembly.installation,
         gates: assembly.gates,
         hook: askedName(hook),
-        ...(evaluation.steps === undefined ? {} : { steps: evaluation.steps }),
       };
       const result = evaluate(evaluation.trace ? { ...context, trace: tracer(hook.module, trace) } : context);
       if ("need" in result) {

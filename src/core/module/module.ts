@@ -7,7 +7,6 @@ import type { PolicyRef } from "../evaluate/finding.ts";
 import type { Facts } from "../evaluate/need.ts";
 import type { PatchOperation } from "../evaluate/patch.ts";
 import type { AdmissionRequest } from "../evaluate/request.ts";
-import type { StepCounter } from "../evaluate/step-counter.ts";
 import type { JsonObject } from "../json.ts";
 import type { Path } from "../path.ts";
 import type { Kind, StateKind } from "../policy/kind.ts";
@@ -93,8 +92,6 @@ export interface Context {
    * with why. A module that runs reports at least one.
    */
   readonly trace?: (entry: TraceEntry) => void;
-  /** Counts the work of this evaluation, for a caller that does several in a row. */
-  readonly steps?: StepCounter;
 }
 
 export interface Evaluator<Policy = unknown> {

@@ -32,26 +32,19 @@ interface KeptPlace {
   readonly key: string;
 }
 
-/** Keyed by the list of paths, one for each resource: every watch event is reduced by it. */
-const places = new WeakMap<readonly Path[], readonly KeptPlace[]>();
-
-function placesOf(keep: readonly Path[]): readonly KeptPlace[] {
-  let known = places.get(keep);
-  if (known === undefined) {
-    known = [...ALWAYS, ...keep].map((path) => ({
-      path,
-      parents: path.slice(0, -1).map(String),
-      key: String(path.at(-1)),
-    }));
-    places.set(keep, known);
-  }
-  return known;
+/** Reduces objects to the places that modules read: every watch event is reduced, so paths are split once. */
+export function projector(keep: readonly Path[]): (object: JsonObject) => JsonObject {
+  const places = [...ALWAYS, ...keep].map((path) => ({
+    path,
+    parents: path.slice(0, -1).map(String),
+    key: String(path.at(-1)),
+  }));
+  return (object) => project(object, places);
 }
 
-/** An object reduced to the places that modules read. */
-export function project(object: JsonObject, keep: readonly Path[]): JsonObject {
+function project(object: JsonObject, places: readonly KeptPlace[]): JsonObject {
   const kept: Record<string, Json | undefined> = {};
-  for (const { path, parents, key } of placesOf(keep)) {
+  for (const { path, parents, key } of places) {
     const value = at(object, ...path);
     if (value === undefined) continue;
     let here = kept;

@@ -1,7 +1,8 @@
 import { type Json, type JsonObject, listAt } from "../../../core/json.ts";
 import type { CompiledSelector, Requirement } from "../../../core/kubernetes/selectors/label-selector.ts";
+import { impliedBy } from "../../../core/kubernetes/selectors/node-requirements.ts";
 import { compileTerm } from "../../../core/kubernetes/selectors/node-selector.ts";
-import { impliedBy, oppositesOf } from "./pod-nodes.ts";
+import { oppositesOf } from "./pod-nodes.ts";
 
 /** Schedulers evaluate every term for every node; nobody writes as many. */
 const MOST_TERMS = 256;

@@ -2,11 +2,11 @@ import { at, isObject, type Json, type JsonObject, listAt, own } from "../../../
 import { labelsOf, nameOf } from "../../../core/kubernetes/object.ts";
 import { isBoundSpec, isGatedSpec } from "../../../core/kubernetes/pod-state.ts";
 import type { CompiledSelector, Requirement } from "../../../core/kubernetes/selectors/label-selector.ts";
+import { impliedBy } from "../../../core/kubernetes/selectors/node-requirements.ts";
 import {
   compilePodPlacement,
   matchesPlacement,
   type NodeTerm,
-  type NumericRequirement,
   type PodPlacement,
 } from "../../../core/kubernetes/selectors/node-selector.ts";
 import { valuesOf } from "../../../core/kubernetes/selectors/values.ts";
@@ -118,15 +118,13 @@ export function termsOf(podSpec: Json | undefined): readonly Json[] | undefined 
   return Array.isArray(terms) ? terms : [];
 }
 
-type Given = Requirement | NumericRequirement;
-
 /**
  * Whether every node that a pod's nodeSelector and required affinity can select, known or not, is one that the selector selects. Yes
  * only where the constraints say so literally; no where several of them would have to be put together.
  */
 export function impliesSelector({ nodeSelector, terms }: PodPlacement, selector: CompiledSelector): boolean {
   if (selector.kind !== "requirements" || nodeSelector === undefined) return false;
-  const given = new Map<string, Given[]>(
+  const given = new Map<string, Requirement[]>(
     nodeSelector.map(([key, value]) => [key, [{ key, operator: "In", values: new Set([value]) }]]),
   );
   const open = selector.requirements.filter((wanted) => !impliedBy(given.get(wanted.key) ?? [], wanted));
@@ -166,32 +164,4 @@ export function usableTerms(
   terms: readonly NodeTerm[] | undefined,
 ): readonly Extract<NodeTerm, { readonly kind: "usable" }>[] {
   return (terms ?? []).filter((term) => term.kind === "usable");
-}
-
-/** Whether one of these requirements alone says what is wanted. */
-export function impliedBy(given: readonly Given[], wanted: Requirement): boolean {
-  for (const one of given) if (one.key === wanted.key && implies(one, wanted)) return true;
-  return false;
-}
-
-/** Whether every label value, or its absence, that meets `given` meets `wanted`. */
-function implies(given: Given, wanted: Requirement): boolean {
-  if ("bound" in given) return wanted.operator === "Exists";
-  switch (wanted.operator) {
-    case "In":
-      return given.operator === "In" && every(given.values, (value) => wanted.values.has(value));
-    case "NotIn":
-      if (given.operator === "In") return every(given.values, (value) => !wanted.values.has(value));
-      if (given.operator === "NotIn") return every(wanted.values, (value) => given.values.has(value));
-      return given.operator === "DoesNotExist";
-    case "Exists":
-      return given.operator === "In" || given.operator === "Exists";
-    case "DoesNotExist":
-      return given.operator === "DoesNotExist";
-  }
-}
-
-function every(values: Iterable<string>, holds: (value: string) => boolean): boolean {
-  for (const value of values) if (!holds(value)) return false;
-  return true;
 }

@@ -21,6 +21,8 @@ export class LedgerLines implements TaintLedger {
   readonly lines: ReadonlySet<string>;
   /** The patterns of each taint, in JSON. */
   readonly #names = new Map<string, string[]>();
+  /** The patterns that were needed so far: each is compiled once, for all nodes. */
+  readonly #patterns = new Map<string, ReturnType<typeof readPattern>>();
 
   /** A line without a pattern is dropped: it might be any node's. */
   constructor(lines: Iterable<string>) {
@@ -38,19 +40,24 @@ export class LedgerLines implements TaintLedger {
   /** Whether a rule has set the taint on nodes of this name. */
   includes({ key, value, effect }: RuledTaint, node: string): boolean {
     const names = this.#names.get(`${key}=${value}:${effect}`) ?? [];
-    return names.some((name) => matchesPattern(name, node));
+    return names.some((name) => this.#matches(name, node));
+  }
+
+  #matches(json: string, node: string): boolean {
+    const source = sourceOf(json);
+    // The literal prefix rules out most patterns without compiling them.
+    if (source === undefined || !node.startsWith(literalPrefix(source))) return false;
+    const read = this.#patterns.get(source) ?? readPattern(source);
+    this.#patterns.set(source, read);
+    return "matches" in read && read.matches(node);
   }
 }
 
-function matchesPattern(json: string, node: string): boolean {
-  let source: unknown;
+function sourceOf(json: string): string | undefined {
   try {
-    source = JSON.parse(json);
+    const source: unknown = JSON.parse(json);
+    return typeof source === "string" ? source : undefined;
   } catch {
-    return false;
+    return undefined;
   }
-  // The literal prefix rules out most patterns without compiling them.
-  if (typeof source !== "string" || !node.startsWith(literalPrefix(source))) return false;
-  const read = readPattern(source);
-  return "matches" in read && read.matches(node);
 }

@@ -26,27 +26,11 @@ export interface PatternProblem {
 
 type Read = NamePattern | PatternProblem;
 
-/** Memo: a changed rule is read for admission, for its status and for each node, and compiled for the first of them. */
-const MEMO_SIZE = 512;
-const memo = new Map<string, Read>();
-
 /**
  * Reads a pattern. It is never glued to anchors as text: `a|b` between `^` and `$` would mean "begins with a or ends with b".
  * The engine is asked for a match of the whole instead, which is what grouping and anchoring once means.
  */
 export function readPattern(source: string): Read {
-  const known = memo.get(source);
-  if (known !== undefined) return known;
-  const made = parse(source);
-  // The oldest goes first: a pattern in use is held by its rule anyway.
-  const [oldest] = memo.size < MEMO_SIZE ? [] : memo.keys();
-  if (oldest !== undefined) memo.delete(oldest);
-  // A source that is too long is not kept.
-  if (source.length <= PATTERN_LENGTH) memo.set(source, made);
-  return made;
-}
-
-function parse(source: string): Read {
   if (source.length > PATTERN_LENGTH)
     return {
       message: `is longer than ${PATTERN_LENGTH} characters; write several patterns`,

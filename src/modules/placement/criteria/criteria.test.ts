@@ -9,14 +9,21 @@ import { canonical, type Json, type JsonObject } from "../../../core/json.ts";
 import { pointer } from "../../../core/path.ts";
 import type { Problem } from "../../../core/policy/problem.ts";
 import { provenanceOf } from "../../../core/provenance/annotation.ts";
-import type { PlacementRequest } from "../merge/context.ts";
-import { WorkBudget } from "../merge/work-budget.ts";
-import { ALL_STALE } from "../update/stale-injection.ts";
+import { ALL_STALE } from "../place/injections.ts";
+import type { PlacementRequest } from "./context.ts";
 import { CRITERIA, parseCriteria } from "./criteria.ts";
+import { ComparedPod } from "./unmet.ts";
+import { WorkLimit } from "./work-limit.ts";
 
 const MODULE = join(import.meta.dirname, "..");
 
-/** What a policy with this spec wants. */
+/** All files of criteria. */
+const SOURCES = readdirSync(join(MODULE, "criteria"))
+  .filter((file) => !file.endsWith(".test.ts"))
+  .map((file) => readFileSync(join(MODULE, "criteria", file), "utf8"))
+  .join("\n");
+
+/** The placement request of a policy with this spec. */
 function requestOf(spec: JsonObject): PlacementRequest {
   const criteria = parseCriteria(spec, []);
   return { ref: { kind: "K", name: "p" }, criteria, onConflict: "Skip", failure: "Ignore", restoring: false };
@@ -26,7 +33,7 @@ describe.each(CRITERIA.map((criterion) => [criterion.name, criterion] as const))
   const cases = CRITERION_CASES[name] ?? { table: [], policies: fc.constant({}), hostile: [] };
   const unmet = (podSpec: JsonObject, policy: JsonObject) =>
     parseCriteria(policy, []).flatMap(
-      ({ value }) => criterion.unmet?.(podSpec, value, new WorkBudget()) ?? [],
+      ({ prepared }) => criterion.unmet?.(new ComparedPod(podSpec), prepared, new WorkLimit()) ?? [],
     );
 
   test("has a table of cases, a property and hostile values", () => {
@@ -91,10 +98,11 @@ describe.each(CRITERIA.map((criterion) => [criterion.name, criterion] as const))
     },
   );
 
-  test("its file says what it is, how it merges, what holds and where it is mutable", () => {
-    const file = name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-    const text = readFileSync(join(MODULE, "criteria", `${file}.ts`), "utf8");
-    expect(text).toMatch(/\n \* Field: +spec\..*\n \* Merge: .*\n \* Holds: .*\n \* Update: /s);
+  test("a comment says what it is, how it merges, what holds and where it is mutable", () => {
+    const field = `spec.${criterion.path.join(".")}`.replaceAll(".", "\\.");
+    expect(SOURCES).toMatch(
+      new RegExp(`\\n \\* Field: +${field}\\n \\* Merge: [^/]*\\n \\* Holds: [^/]*\\n \\* Update: `),
+    );
   });
 });
 

@@ -2,16 +2,18 @@ import { at, isObject, type JsonObject } from "../../../core/json.ts";
 import { typeName } from "../../../core/kubernetes/field-error.ts";
 import { type Path, pointer } from "../../../core/path.ts";
 import { type Problem, problem } from "../../../core/policy/problem.ts";
-import type { Criteria, Criterion } from "./criterion.ts";
+import { type Criteria, type Criterion, CriterionValue } from "./criterion.ts";
 import { nodeName } from "./node-name.ts";
 import { nodeSelector } from "./node-selector.ts";
+import {
+  preferredPodAffinity,
+  preferredPodAntiAffinity,
+  requiredPodAffinity,
+  requiredPodAntiAffinity,
+} from "./pod-affinity.ts";
 import { preferredNodeAffinity } from "./preferred-node-affinity.ts";
-import { preferredPodAffinity } from "./preferred-pod-affinity.ts";
-import { preferredPodAntiAffinity } from "./preferred-pod-anti-affinity.ts";
 import { priorityClassName } from "./priority-class-name.ts";
 import { requiredNodeAffinity } from "./required-node-affinity.ts";
-import { requiredPodAffinity } from "./required-pod-affinity.ts";
-import { requiredPodAntiAffinity } from "./required-pod-anti-affinity.ts";
 import { runtimeClassName } from "./runtime-class-name.ts";
 import { schedulerName } from "./scheduler-name.ts";
 import { schedulingGates } from "./scheduling-gates.ts";
@@ -51,7 +53,7 @@ export function parseCriteria(spec: JsonObject, problems: Problem[]): Criteria {
   }
   const criteria = CRITERIA.flatMap((criterion) => {
     const value = criterion.parse(spec, problems);
-    return value === undefined ? [] : [{ criterion, value }];
+    return value === undefined ? [] : [new CriterionValue(criterion, value)];
   });
   for (const { criterion, value } of criteria)
     problems.push(...(criterion.contradictions?.(value, criteria) ?? []));

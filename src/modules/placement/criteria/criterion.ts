@@ -6,14 +6,27 @@ import type { CelRule } from "../../../core/policy/kind.ts";
 import type { Problem } from "../../../core/policy/problem.ts";
 import type { Origin } from "../../../core/provenance/annotation.ts";
 import type { Unchanged } from "../../../core/provenance/provenance.ts";
-import type { MergeContext } from "../merge/context.ts";
-import type { Report } from "../merge/report.ts";
-import type { WorkBudget } from "../merge/work-budget.ts";
+import type { MergeContext } from "./context.ts";
+import type { Report } from "./report.ts";
+import type { ComparedPod } from "./unmet.ts";
+import type { Size, WorkLimit } from "./work-limit.ts";
 
-/** The value that a policy wants for one criterion. */
-export interface CriterionValue<Value = unknown> {
+/** The value that a policy wants for one criterion. It is prepared for merges once, at the first: most policies never select anything. */
+export class CriterionValue<Value = unknown> {
   readonly criterion: Criterion<Value>;
   readonly value: Value;
+  #prepared: { readonly value: unknown } | undefined;
+
+  constructor(criterion: Criterion<Value>, value: Value) {
+    this.criterion = criterion;
+    this.value = value;
+  }
+
+  /** The value as `merge` and `unmet` take it. */
+  get prepared(): unknown {
+    this.#prepared ??= { value: this.criterion.prepare(this.value) };
+    return this.#prepared.value;
+  }
 }
 
 /** All that a policy wants, in the order of application. Ten thousand policies must stay small: absent criteria take no room. */
@@ -81,9 +94,8 @@ export interface Reference {
 /** What a reference is judged by. */
 export interface ReferenceContext {
   readonly podSpec: Json | undefined;
-  /** Of all policies that select the object, in their order. */
-  readonly criteria: readonly Criteria[];
-  readonly budget: WorkBudget;
+  /** The nodeSelector of all policies that select the object. */
+  readonly wantedLabels: () => ReadonlyMap<string, string>;
 }
 
 export interface Conflict {
@@ -103,7 +115,7 @@ export interface Stored {
  * One field of a pod's spec that policies set: how it is written in a policy, merged into a pod, enforced, and taken back. Conflicts, the
  * work budget, provenance and findings are handled for all of them by the functions that walk the list in criteria.ts.
  */
-export interface Criterion<Value = unknown> {
+export interface Criterion<Value = unknown, Prepared = unknown> {
   /** `requiredNodeAffinity` */
   readonly name: string;
   /** Below a pod's spec, and below a policy's. */
@@ -127,8 +139,12 @@ export interface Criterion<Value = unknown> {
   /** With nodeName the kubelet alone judges the pod: it checks this field, or nothing looks at it. */
   readonly kubelet?: "checks" | "ignores";
 
-  /** Adds what is wanted and not there. */
-  merge(target: MergeContext, wanted: Value, report: Report): void;
+  /** Bounds the work of a merge: known before a value is prepared. */
+  sizeOf(wanted: Value): Size;
+  /** Reads a value once for all objects that it is merged into. */
+  prepare(wanted: Value): Prepared;
+  /** Adds the wanted values that are not there. Its work is bounded by `workOfMerge`. */
+  merge(target: MergeContext, wanted: Prepared, report: Report): void;
   /** Why the pod can't have it beside another field, as the spec is now or as this policy will make it. */
   excluded?(podSpec: Json | undefined, criteria: Criteria, limits: Limits): string | undefined;
   readonly reference?: Reference;
@@ -137,7 +153,7 @@ export interface Criterion<Value = unknown> {
   readonly consumedByPod?: true;
 
   /** What a pod's spec does not have of it, judged by meaning; absent: a preference, which is never enforced. */
-  unmet?(podSpec: JsonObject | undefined, wanted: Value, budget: WorkBudget): readonly UnmetRequirement[];
+  unmet?(pod: ComparedPod, wanted: Prepared, limit: WorkLimit): readonly UnmetRequirement[];
 
   /** The list that elements are added to, below a pod's spec. */
   readonly list?: Path;

@@ -8,7 +8,7 @@ import { placed, SHOP } from "../../../../test/builders/placed.ts";
 import { deployment, matchesPodPlacement, pod } from "../../../../test/builders/pod.ts";
 import { clusterPolicy, namespacedPolicy } from "../../../../test/builders/policy.ts";
 import type { Json } from "../../../core/json.ts";
-import type { PlacementRequest } from "../merge/context.ts";
+import type { PlacementRequest } from "./context.ts";
 
 const requests: fc.Arbitrary<PlacementRequest[]> = fc
   .array(anyCriteria, { minLength: 1, maxLength: 4 })

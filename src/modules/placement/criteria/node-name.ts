@@ -4,8 +4,8 @@ import { pointer } from "../../../core/path.ts";
 import { type Problem, warningProblem } from "../../../core/policy/problem.ts";
 import { provenanceOf } from "../../../core/provenance/annotation.ts";
 import { type Criteria, IMMUTABLE, type Limits, wantedOf } from "./criterion.ts";
+import { nameCriterion } from "./name-criterion.ts";
 import { schedulingGates } from "./scheduling-gates.ts";
-import { nameCriterion } from "./shape/name.ts";
 
 /**
  * nodeName

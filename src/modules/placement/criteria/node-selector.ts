@@ -1,16 +1,17 @@
 import { at, isObject, type JsonObject, listAt, own, textOf } from "../../../core/json.ts";
 import { checkLabelKey, checkLabelValue } from "../../../core/kubernetes/names.ts";
 import { labelMap } from "../../../core/kubernetes/schemas.ts";
+import { impliedBy, type LabelRequirement } from "../../../core/kubernetes/selectors/node-requirements.ts";
+import { valuesOf } from "../../../core/kubernetes/selectors/values.ts";
 import { type Path, pointer, steps } from "../../../core/path.ts";
 import { type Problem, problem } from "../../../core/policy/problem.ts";
-import { injectionText, type MergeContext } from "../merge/context.ts";
-import type { Report } from "../merge/report.ts";
-import { STEPS_TO_REPORT } from "../merge/work-budget.ts";
 import { labelKeys } from "../policy/cel-rules.ts";
-import { type Criterion, MUTABLE_WHILE_GATED, type UnmetRequirement } from "./criterion.ts";
-import { pinsLabel } from "./node-terms/implies.ts";
-import { REQUIRED_TERMS, requiredTermsOf } from "./node-terms/node-terms.ts";
-import { admitsLabel, isSatisfiable } from "./node-terms/possible-term.ts";
+import { injectionText, type MergeContext } from "./context.ts";
+import { type Criteria, type Criterion, MUTABLE_WHILE_GATED, wantedOf } from "./criterion.ts";
+import { admitsLabel, isMatchable, REQUIRED_TERMS } from "./node-term.ts";
+import type { Report } from "./report.ts";
+import type { ComparedPod } from "./unmet.ts";
+import { sizeOf } from "./work-limit.ts";
 
 /** Label keys and values, sorted by key. */
 export type NodeSelector = readonly (readonly [key: string, value: string])[];
@@ -26,7 +27,7 @@ const FIELD = "nodeSelector";
  * Holds:    narrows only (all keys must match); idempotent; order-independent except for which policy wins a conflict.
  * Update:   further keys on gated pods and suspended Jobs; mutable in templates.
  */
-export const nodeSelector: Criterion<NodeSelector> = {
+export const nodeSelector: Criterion<NodeSelector, NodeSelector> = {
   name: FIELD,
   rule: FIELD,
   text: FIELD,
@@ -40,19 +41,15 @@ export const nodeSelector: Criterion<NodeSelector> = {
     ),
   celRules: [labelKeys(FIELD)],
   parse,
+  prepare: (labels) => labels,
+  sizeOf: ({ length }) => sizeOf(length, 0, { labels: length }),
   merge,
-  unmet: (podSpec, wanted, budget) => {
-    const present = own(podSpec, FIELD);
-    const terms = requiredTermsOf(podSpec);
-    const unmet: UnmetRequirement[] = [];
-    for (const [key, value] of wanted) {
-      budget.spend(1);
-      if (own(present, key) === value || pinsLabel(terms, key, value, budget)) continue;
-      unmet.push({ path: [FIELD, key], wants: `${key}=${value}`, value });
-      // One says enough of a pod that can't be compared further.
-      if (!budget.spend(STEPS_TO_REPORT)) break;
-    }
-    return unmet;
+  unmet: (pod, wanted, limit) => {
+    const others = wanted.filter(([key, value]) => own(pod.nodeSelector, key) !== value);
+    const isComparable = others.length === 0 || limit.admits((others.length * pod.requiredTerms.values) / 4);
+    return others
+      .filter(([key, value]) => !isComparable || !isPinned(pod, key, value))
+      .map(([key, value]) => ({ path: [FIELD, key], wants: `${key}=${value}`, value }));
   },
   injected: ({ set }, { podSpec, spec }) => {
     const pairs = keysIn(set, [...spec, FIELD]).flatMap((key): [string, string][] => {
@@ -102,10 +99,6 @@ function merge(target: MergeContext, wanted: NodeSelector, report: Report): void
     const present = draft.get(...path);
     const text = `${FIELD} ${key}=${value}`;
     const holder = `${FIELD}/${key}`;
-    if (!target.budget.spend(STEPS_TO_REPORT)) {
-      report.budgetExceeded(path, text);
-      return;
-    }
     if (present === value) report.same(path, text);
     else if (present !== undefined && present !== null)
       report.conflict(path, "USHER-P01", {
@@ -126,33 +119,47 @@ function merge(target: MergeContext, wanted: NodeSelector, report: Report): void
   }
 }
 
+/** The labels that policies want together: of several values for one key the first counts. */
+export function labelsOf(all: readonly Criteria[]): ReadonlyMap<string, string> {
+  const labels = new Map<string, string>();
+  for (const criteria of all)
+    for (const [key, value] of wantedOf(criteria, nodeSelector) ?? [])
+      if (!labels.has(key)) labels.set(key, value);
+  return labels;
+}
+
 /** Whether a further key leaves no term that any node could match, where there was one before. */
-function contradicts(
-  { draft, spec, terms: known, budget }: MergeContext,
-  key: string,
-  value: string,
-): boolean {
+function contradicts({ draft, spec, terms: parsed }: MergeContext, key: string, value: string): boolean {
   // Most pods have no affinity at all.
   if (draft.get(...spec, "affinity") === undefined) return false;
   const podSpec = draft.get(...spec);
   const list = listAt(podSpec, ...REQUIRED_TERMS);
   // Reported where the policy's own terms are merged; labels are not held back for it.
-  if (list.length === 0 || known.sizeOf(list) !== "readable") return false;
-  const terms = list.map((term) => known.own(term, budget));
-  budget.spend(list.length);
+  if (list.length === 0 || typeof parsed.sizeOf(list) === "string") return false;
+  const terms = list.map((term) => parsed.of(term));
   // A label that no term names changes nothing for any.
   if (!terms.some(({ meaning }) => meaning?.labels.has(key))) return false;
-  const selector = known.selector(podSpec);
-  budget.spend(selector?.size ?? 0);
+  const selector = parsed.selector(podSpec);
   let lost = false;
   for (const term of terms) {
-    const stays = admitsLabel(term, key, value, budget);
+    const stays = admitsLabel(term, key, value);
     // One term that could be met and is lost is enough.
-    if ((!stays && lost) || !isSatisfiable(term, selector, budget)) continue;
+    if ((!stays && lost) || !isMatchable(term, selector)) continue;
     if (stays) return false;
     lost = true;
   }
   return lost;
+}
+
+/** Whether each of a pod's required terms requires a label to have this value. */
+function isPinned({ requiredTerms: { terms } }: ComparedPod, key: string, value: string): boolean {
+  if (terms === undefined || terms === "too large" || terms.length === 0) return false;
+  const pinned: LabelRequirement = { key, operator: "In", values: valuesOf([value]) };
+  return terms.every(
+    ({ requirements, meaning }) =>
+      // An empty term is left to the author of the pod; another one without a meaning matches no node.
+      requirements.size > 0 && (meaning === undefined || impliedBy(meaning.labels.get(key) ?? [], pinned)),
+  );
 }
 
 /** The keys below a map that places name. A deeper place is no label. */

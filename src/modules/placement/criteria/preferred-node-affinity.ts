@@ -1,10 +1,9 @@
 import { canonical } from "../../../core/json.ts";
 import { nodeAffinity } from "../../../core/kubernetes/schemas.ts";
+import { checkPreferredNodeTerm, PREFERRED } from "./check-elements.ts";
 import { MUTABLE_WHILE_GATED } from "./criterion.ts";
-import { PREFERRED } from "./shape/affinity-lists.ts";
-import { checkPreferredNodeTerm } from "./shape/check-affinity.ts";
-import { listCriterion } from "./shape/list.ts";
-import { describeWeighted } from "./shape/pod-terms.ts";
+import { listCriterion } from "./list-criterion.ts";
+import { describeWeighted } from "./pod-affinity.ts";
 
 /**
  * Preferred node affinity

@@ -1,5 +1,5 @@
 import { IMMUTABLE } from "./criterion.ts";
-import { nameCriterion } from "./shape/name.ts";
+import { nameCriterion } from "./name-criterion.ts";
 
 /**
  * priorityClassName

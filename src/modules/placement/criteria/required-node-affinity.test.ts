@@ -3,7 +3,7 @@ import { merged, mergedSpec, placementRequest, requiring, term } from "../../../
 import { deployment, pod } from "../../../../test/builders/pod.ts";
 import { at, type Json, type JsonObject } from "../../../core/json.ts";
 import { provenanceOf } from "../../../core/provenance/annotation.ts";
-import type { PlacementRequest } from "../merge/context.ts";
+import type { PlacementRequest } from "./context.ts";
 
 const PLACE = [
   "affinity",

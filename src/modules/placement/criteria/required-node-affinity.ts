@@ -1,23 +1,49 @@
-import { at, canonical, isObject, type JsonObject, textOf } from "../../../core/json.ts";
+import { at, canonical, isObject, type Json, type JsonObject, listAt, own } from "../../../core/json.ts";
+import { MAX_REQUIRED_TERMS } from "../../../core/kubernetes/schemas/bounds.ts";
 import { nodeAffinity } from "../../../core/kubernetes/schemas.ts";
-import { compileNodeSelector } from "../../../core/kubernetes/selectors/node-selector.ts";
-import { pointer } from "../../../core/path.ts";
-import { idle, PROBLEM, type Problem, problem } from "../../../core/policy/problem.ts";
-import { type Criteria, type Criterion, MUTABLE_WHILE_GATED, wantedOf } from "./criterion.ts";
-import { nodeSelector } from "./node-selector.ts";
-import { impliesTerms } from "./node-terms/implies.ts";
-import { mergeTerms } from "./node-terms/merge-terms.ts";
 import {
+  impliedBy,
+  impliesName,
+  type LabelRequirement,
+} from "../../../core/kubernetes/selectors/node-requirements.ts";
+import { compileNodeSelector } from "../../../core/kubernetes/selectors/node-selector.ts";
+import { valuesOf } from "../../../core/kubernetes/selectors/values.ts";
+import { type Path, pointer } from "../../../core/path.ts";
+import { idle, PROBLEM, type Problem, problem } from "../../../core/policy/problem.ts";
+import { REQUIRED } from "./check-elements.ts";
+import { injectionText, type MergeContext } from "./context.ts";
+import { type Criteria, type Criterion, MUTABLE_WHILE_GATED, wantedOf } from "./criterion.ts";
+import { duplicates, storedForm } from "./list-criterion.ts";
+import { nodeSelector } from "./node-selector.ts";
+import {
+  areCompatible,
+  combination,
+  describeTerms,
+  hasAll,
+  isMatchable,
+  LISTS,
+  MAX_REQUIREMENTS,
+  type ParsedTerm,
+  parseTerm,
   REQUIRED_NODE_AFFINITY,
   REQUIRED_TERMS,
-  requiredTermsOf,
-  termsMeaning,
-  termsSizeOf,
-  withoutTerms,
-} from "./node-terms/node-terms.ts";
-import { satisfiable } from "./node-terms/satisfiable.ts";
-import { REQUIRED } from "./shape/affinity-lists.ts";
-import { duplicates, storedForm } from "./shape/check-list.ts";
+  requirementsOf,
+  type Selector,
+  sizeOfParsed,
+  sizeOfTerms,
+  spelled,
+  type TermMeaning,
+  valuesOfTerm,
+} from "./node-term.ts";
+import type { Report } from "./report.ts";
+import { type ComparedPod, requirementsIn } from "./unmet.ts";
+import { sizeOf, type WorkLimit, workOfProduct } from "./work-limit.ts";
+
+const RULE = "affinity.nodeAffinity.required";
+const HOLDER = "requiredNodeAffinity";
+
+/** As many terms as a policy may have: the scheduler tries them one by one for each node, and each policy multiplies them. */
+const MAX_TERMS = MAX_REQUIRED_TERMS;
 
 /**
  * Required node affinity
@@ -28,9 +54,9 @@ import { duplicates, storedForm } from "./shape/check-list.ts";
  * Holds:    narrows only; idempotent; the meaning is order-independent except for which policy wins a conflict.
  * Update:   requirements may be appended to the terms of a gated pod; mutable on suspended Jobs and in templates.
  */
-export const requiredNodeAffinity: Criterion<readonly JsonObject[]> = {
+export const requiredNodeAffinity: Criterion<readonly JsonObject[], readonly ParsedTerm[]> = {
   name: "requiredNodeAffinity",
-  rule: "affinity.nodeAffinity.required",
+  rule: RULE,
   text: "required node affinity",
   path: REQUIRED_NODE_AFFINITY,
   list: REQUIRED_TERMS,
@@ -38,11 +64,10 @@ export const requiredNodeAffinity: Criterion<readonly JsonObject[]> = {
   judgedBy: ["nodeSelector"],
   // Terms that no node can match beside the nodeSelector mean nothing.
   listMeaning: (terms, podSpec) => {
-    const selector = Object.entries(at(podSpec, "nodeSelector") ?? {}).map(
-      ([key, value]) => [key, textOf(value)] as const,
+    const selector = new Map(
+      Object.entries(at(podSpec, "nodeSelector") ?? {}).map(([key, value]) => [key, String(value)]),
     );
-    const compiled = compileNodeSelector({ nodeSelectorTerms: terms }, []).terms;
-    return termsMeaning(terms.filter((_, i) => satisfiable(compiled[i] ?? { kind: "broken" }, selector)));
+    return termsMeaning(terms.filter((term) => isMatchable(parseTerm(term), selector)));
   },
   kubelet: "checks",
   mutability: MUTABLE_WHILE_GATED,
@@ -53,14 +78,18 @@ export const requiredNodeAffinity: Criterion<readonly JsonObject[]> = {
     ...unmatchable(wanted, criteria),
     ...duplicates(wanted, ["spec", ...REQUIRED_TERMS], canonical),
   ],
+  sizeOf: (terms) =>
+    sizeOf(
+      1,
+      terms.reduce((sum, term) => sum + valuesOfTerm(term), 0),
+      { terms: terms.length },
+    ),
+  prepare: (terms) => terms.map(parseTerm),
   merge: mergeTerms,
-  unmet: (podSpec, wanted, budget) => {
-    const selector = at(podSpec, "nodeSelector");
-    const terms = requiredTermsOf(podSpec);
-    return impliesTerms(isObject(selector) ? selector : {}, terms, wanted, budget)
+  unmet: (pod, wanted, limit) =>
+    isWithin(pod, wanted, limit)
       ? []
-      : [{ path: REQUIRED_NODE_AFFINITY, wants: "the policy's required node affinity" }];
-  },
+      : [{ path: REQUIRED_NODE_AFFINITY, wants: "the policy's required node affinity" }],
   injected: (origin, { spec, has }) => {
     const list = pointer([...spec, ...REQUIRED_TERMS]);
     const terms = origin.added[list]?.filter(isObject) ?? [];
@@ -74,7 +103,7 @@ export const requiredNodeAffinity: Criterion<readonly JsonObject[]> = {
     return now.size === terms.length && terms.every((term) => now.has(canonical(term))) ? undefined : terms;
   },
   without: (present, injected) =>
-    Array.isArray(present) && termsSizeOf(present) === "readable"
+    Array.isArray(present) && typeof sizeOfTerms(present) !== "string"
       ? withoutTerms(present, injected.flat())
       : present,
 };
@@ -127,7 +156,253 @@ function unmatchable(wanted: readonly JsonObject[], criteria: Criteria): Problem
 
 /** Of each term, whether some node could match it together with the nodeSelector; `undefined` of an empty one. */
 function possibleTerms(wanted: readonly JsonObject[], criteria: Criteria): (boolean | undefined)[] {
-  const { terms } = compileNodeSelector({ nodeSelectorTerms: wanted }, []);
-  const selector = wantedOf(criteria, nodeSelector) ?? [];
-  return terms.map((term) => (term.kind === "usable" ? satisfiable(term, selector) : undefined));
+  const selector = new Map(wantedOf(criteria, nodeSelector) ?? []);
+  return compileNodeSelector({ nodeSelectorTerms: wanted }, []).terms.map(({ kind }, i) =>
+    kind === "usable" ? isMatchable(parseTerm(wanted[i] ?? null), selector) : undefined,
+  );
+}
+
+/**
+ * Combines each term of the pod with each of the policy, the pod's requirements first. A term that has all requirements of one of the
+ * policy's is kept: so applying it twice changes nothing further. Terms that match no node by themselves are kept, too: nothing can
+ * narrow them.
+ *
+ * A combination that no node can match, nodeSelector included, is left out while another remains. If none does, or a gated pod would have
+ * to gain or lose a term, the policy's terms are skipped together.
+ */
+function mergeTerms(target: MergeContext, wanted: readonly ParsedTerm[], report: Report): void {
+  const { draft, spec, terms: parsed } = target;
+  const path = [...spec, ...REQUIRED_TERMS];
+  const podSpec = at(draft.object, ...spec);
+  const present = at(podSpec, ...REQUIRED_NODE_AFFINITY);
+  const list = at(present, "nodeSelectorTerms") ?? [];
+  const absent = present === undefined || present === null;
+  const size = Array.isArray(list) ? parsed.sizeOf(list) : "unreadable";
+  if (!Array.isArray(list) || size === "unreadable" || !(absent || isObject(present))) {
+    report.unwritable(path, `${RULE} is not a list of terms here`);
+    return;
+  }
+  if (size === "too large") {
+    reportSkipped(report, path, "too large");
+    return;
+  }
+  const selector = parsed.selector(podSpec);
+  const appendOnly = target.limits.appendOnly === true && !report.restoring;
+  const product = absent
+    ? alone(wanted, selector)
+    : productOf(
+        list.map((term) => parsed.of(term)),
+        wanted,
+        selector,
+        appendOnly,
+        target.limit,
+      );
+  const all = wanted.map(({ term }) => term).filter(isObject);
+  if (product.kind === "same") report.same(path, describe(all), all);
+  else if (product.kind !== "terms") reportSkipped(report, path, product.kind);
+  else if (!report.immutable(path)) write(target, all, report, path, product);
+}
+
+/** The result of combining a pod's terms with a policy's. */
+type Product =
+  | { readonly kind: "same" | "contradiction" | "nowhere" | "append-only" | "too large" | "too much work" }
+  | {
+      readonly kind: "terms";
+      readonly terms: readonly ParsedTerm[];
+      /** The policy's terms that came into it. */
+      readonly added: readonly ParsedTerm[];
+    };
+
+/** The policy's terms for a pod that has none. */
+function alone(wanted: readonly ParsedTerm[], selector: Selector): Product {
+  const terms = wanted.filter((term) => isMatchable(term, selector));
+  if (terms.length === 0) return { kind: "contradiction" };
+  return isTooLarge(terms) ? { kind: "too large" } : { kind: "terms", terms, added: terms };
+}
+
+function isTooLarge(terms: readonly ParsedTerm[]): boolean {
+  return terms.length > MAX_TERMS || terms.reduce((sum, { size }) => sum + size, 0) > MAX_REQUIREMENTS;
+}
+
+/** Each term of the pod with each of the policy, where needed. */
+function productOf(
+  present: readonly ParsedTerm[],
+  wanted: readonly ParsedTerm[],
+  selector: Selector,
+  appendOnly: boolean,
+  limit: WorkLimit,
+): Product {
+  const usable = wanted.filter(({ requirements }) => requirements.size > 0);
+  const possible = usable.filter((term) => isMatchable(term, selector));
+  const matchable = new Set(present.filter((mine) => isObject(mine.term) && isMatchable(mine, selector)));
+  /** The terms of the policy that a term of the pod has all requirements of. */
+  const met = new Map([...matchable].map((mine) => [mine, usable.filter((term) => hasAll(mine, term))]));
+  const toCombine = [...matchable].filter((mine) => met.get(mine)?.length === 0);
+  if (toCombine.length > 0 && !limit.admits(workOfProduct(sizeOfParsed(toCombine), sizeOfParsed(possible))))
+    return { kind: "too much work" };
+  const added = new Set<ParsedTerm>();
+  const terms: ParsedTerm[] = [];
+  const seen = new Map<number, ParsedTerm[]>();
+  /** Whether terms of the same requirements are in the product already. */
+  const isRepeated = (term: ParsedTerm): boolean => {
+    const alike = seen.get(term.requirements.size) ?? [];
+    if (alike.some((other) => hasAll(other, term))) return true;
+    seen.set(term.requirements.size, [...alike, term]);
+    return false;
+  };
+  let [size, someRemain, dropped] = [0, false, false];
+  for (const mine of present) {
+    const has = met.get(mine);
+    if (has === undefined || has.length > 0) {
+      for (const one of has ?? []) added.add(one);
+      terms.push(mine);
+      if (has === undefined) continue;
+      isRepeated(mine);
+      someRemain = true;
+      continue;
+    }
+    const before = terms.length;
+    for (const theirs of possible) {
+      if (!areCompatible(mine, theirs)) continue;
+      const both = combination(mine, theirs);
+      added.add(theirs);
+      someRemain = true;
+      // Equal combinations are written once.
+      if (isRepeated(both) && !appendOnly) continue;
+      terms.push(both);
+      size += both.size;
+      if (terms.length > MAX_TERMS || size > MAX_REQUIREMENTS) return { kind: "too large" };
+    }
+    if (terms.length !== before + 1) dropped = true;
+  }
+  if (matchable.size === 0) return { kind: "nowhere" };
+  if (!someRemain) return { kind: "contradiction" };
+  if (toCombine.length === 0) return { kind: "same" };
+  if (appendOnly && dropped) return { kind: "append-only" };
+  return { kind: "terms", terms, added: [...added] };
+}
+
+function write(
+  { draft, holders, removed, terms: parsed }: MergeContext,
+  wanted: readonly JsonObject[],
+  report: Report,
+  path: Path,
+  { terms, added }: Extract<Product, { kind: "terms" }>,
+): void {
+  // All terms of the policy are recorded, each once: one that is left out now may be possible without another policy.
+  const named = [...new Map(wanted.map((term) => [canonical(term), term])).values()];
+  const text = describe(added.map(({ term }) => term).filter(isObject));
+  const finding = report.applied(path, text, removed.has(injectionText(path, named)));
+  const written = terms.map(({ term }) => term);
+  if (!draft.set(path, written, finding, { adds: named })) {
+    report.unwritable(path, `${RULE} can't be written here`);
+    return;
+  }
+  parsed.wrote(terms, listAt(draft.object, ...path));
+  if (terms === added) holders.set(HOLDER, report.request.ref);
+}
+
+function describe(terms: readonly JsonObject[]): string {
+  return `required node affinity ${describeTerms(terms)}`;
+}
+
+function reportSkipped(report: Report, path: Path, why: Exclude<Product["kind"], "same" | "terms">): void {
+  const subject = `required node affinity of ${report.policy}`;
+  const holder = report.holderOf(HOLDER);
+  if (why === "too large")
+    report.failed(
+      path,
+      "USHER-P12",
+      `${subject} skipped: combined with the terms of ${holder} it exceeds ${MAX_TERMS} terms or ${MAX_REQUIREMENTS} requirements; use fewer`,
+    );
+  else if (why === "too much work")
+    report.failed(
+      path,
+      "USHER-P12",
+      `${subject} skipped: with the policies before it, it exceeds the work budget for one object; use fewer policies, with fewer terms and elements`,
+    );
+  else if (why === "append-only")
+    report.skipped(
+      path,
+      "USHER-P13",
+      `${subject} skipped: on a gated pod requirements can be appended, terms can't be added or removed`,
+    );
+  else if (why === "nowhere")
+    report.skipped(path, "USHER-P11", `${subject} skipped: the terms of ${holder} match no node`);
+  else report.contradiction(path, `${subject}: no node can match it and the terms of ${holder}`);
+}
+
+/**
+ * Whether every node that a pod may run on is one that a term of the policy allows. Empty terms allow no node: where all are empty, only a
+ * pod that runs nowhere is within them. Yes only where it is certain: no for requirements that are met only by several of the pod's
+ * together, and for a pod that is too large to be compared.
+ */
+function isWithin(pod: ComparedPod, wanted: readonly ParsedTerm[], limit: WorkLimit): boolean {
+  const { terms, ...own } = pod.requiredTerms;
+  const { requirements, values } = requirementsIn(wanted);
+  const compared = requirements * own.values + own.requirements * values;
+  if (!limit.admits(terms === "too large" ? Number.POSITIVE_INFINITY : compared / 4)) return false;
+  if (terms === "too large") return false;
+  const alternatives = wanted.filter(({ requirements }) => requirements.size > 0);
+  const isAllowed = (mine: TermMeaning) =>
+    alternatives.some(({ meaning }) => meaning !== undefined && isMet(meaning, mine, pod));
+  if (terms === undefined) return isAllowed(NO_REQUIREMENTS);
+  // A term without a meaning matches no node.
+  return terms.every(({ meaning }) => meaning === undefined || isAllowed(meaning));
+}
+
+const NO_REQUIREMENTS: TermMeaning = { labels: new Map(), names: [] };
+
+/** Whether a pod's term, or its nodeSelector, implies each requirement of a policy's term. */
+function isMet(wanted: TermMeaning, mine: TermMeaning, pod: ComparedPod): boolean {
+  for (const [key, requirements] of wanted.labels) {
+    const value = own(pod.nodeSelector, key);
+    const selected: LabelRequirement[] =
+      typeof value === "string" ? [{ key, operator: "In", values: valuesOf([value]) }] : [];
+    const given = [...selected, ...(mine.labels.get(key) ?? [])];
+    if (!requirements.every((one) => impliedBy(given, one))) return false;
+  }
+  return wanted.names.every((one) => mine.names.some((other) => impliesName(other, one)));
+}
+
+/** A term without some requirements. A list of which nothing remains goes. */
+function withoutRequirements(term: JsonObject, requirements: ReadonlySet<string>): JsonObject {
+  const rest: Record<string, Json | undefined> = { ...term };
+  for (const list of LISTS) {
+    const before = listAt(term, list);
+    const kept = before.filter((one) => !requirements.has(spelled(list, one)));
+    if (kept.length === before.length) continue;
+    if (kept.length === 0) delete rest[list];
+    else rest[list] = kept;
+  }
+  return rest;
+}
+
+/**
+ * Terms without the requirements of policies, where the terms from before are not known; `undefined` where nothing is left. Terms that are
+ * equal then are one again. Where only some would be left with nothing, these are the pod's own: had it had none, all would be.
+ */
+function withoutTerms(terms: readonly Json[], injected: readonly Json[]): readonly Json[] | undefined {
+  const sets = injected.map(requirementsOf).filter((one) => one.size > 0);
+  const rest = new Map<string, Json>();
+  let isAll = terms.length > 0;
+  for (const term of terms) {
+    const has = requirementsOf(term);
+    const gone = new Set(sets.filter((one) => one.isSubsetOf(has)).flatMap((one) => [...one]));
+    const isEmptied = gone.size > 0 && gone.size === has.size;
+    isAll &&= isEmptied;
+    const left = isEmptied || gone.size === 0 || !isObject(term) ? term : withoutRequirements(term, gone);
+    const text = canonical(left);
+    if (!rest.has(text)) rest.set(text, left);
+  }
+  return isAll ? undefined : [...rest.values()];
+}
+
+/** One text for alternatives that mean the same: in any order, and without those that are narrower than another. */
+export function termsMeaning(terms: readonly Json[]): string {
+  const all = [
+    ...new Map(terms.map((term) => [canonical([...requirementsOf(term)].sort()), requirementsOf(term)])),
+  ];
+  const widest = all.filter(([, one]) => !all.some(([, other]) => other !== one && other.isSubsetOf(one)));
+  return canonical(widest.map(([text]) => text).sort());
 }

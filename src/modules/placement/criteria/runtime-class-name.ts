@@ -1,7 +1,6 @@
-import { at, isObject, type Json, textOf } from "../../../core/json.ts";
-import { type Conflict, IMMUTABLE, type ReferenceContext, wantedOf } from "./criterion.ts";
-import { nodeSelector } from "./node-selector.ts";
-import { nameCriterion } from "./shape/name.ts";
+import { at, isObject, type Json, own, textOf } from "../../../core/json.ts";
+import { type Conflict, IMMUTABLE, type ReferenceContext } from "./criterion.ts";
+import { nameCriterion } from "./name-criterion.ts";
 
 /**
  * runtimeClassName
@@ -29,27 +28,23 @@ export const runtimeClassName = nameCriterion("runtimeClassName", {
 });
 
 /** The API server refuses a pod that has a key of the RuntimeClass' nodeSelector with another value. */
-function conflictingSelector(found: Json, name: string, context: ReferenceContext): Conflict | undefined {
+function conflictingSelector(
+  found: Json,
+  name: string,
+  { podSpec, wantedLabels }: ReferenceContext,
+): Conflict | undefined {
   const wanted = at(found, "scheduling", "nodeSelector");
-  const selector = selectorToBe(context);
   if (!isObject(wanted)) return undefined;
+  const present = at(podSpec, "nodeSelector");
+  // The pod's own keys come before those of policies.
+  const valueToBe = (key: string) => {
+    const value = own(present, key);
+    return value === undefined ? wantedLabels().get(key) : textOf(value);
+  };
   const key = Object.keys(wanted)
     .sort()
-    .find((one) => selector.has(one) && selector.get(one) !== wanted[one]);
+    .find((one) => ![undefined, wanted[one]].includes(valueToBe(one)));
   if (key === undefined) return undefined;
   const why = `RuntimeClass ${name} has another value for nodeSelector ${key} than the pod`;
   return { code: "USHER-P23", why };
-}
-
-/** The nodeSelector that an object will have: its own keys, then those of the policies in their order. */
-function selectorToBe({ podSpec, criteria, budget }: ReferenceContext): ReadonlyMap<string, string> {
-  budget.spend(criteria.length);
-  const selector = new Map<string, string>();
-  const own = at(podSpec, "nodeSelector");
-  if (isObject(own)) for (const key of Object.keys(own)) selector.set(key, textOf(own[key]));
-  for (const one of criteria) {
-    for (const [key, value] of wantedOf(one, nodeSelector) ?? [])
-      if (!selector.has(key)) selector.set(key, value);
-  }
-  return selector;
 }

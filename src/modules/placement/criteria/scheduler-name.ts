@@ -1,7 +1,7 @@
 import { at, isObject, type Json, type JsonObject, listAt, own, stringAt } from "../../../core/json.ts";
 import type { Path } from "../../../core/path.ts";
 import { IMMUTABLE } from "./criterion.ts";
-import { nameCriterion } from "./shape/name.ts";
+import { nameCriterion } from "./name-criterion.ts";
 
 /** The API server writes it into each pod and template that names no scheduler, before it calls any webhook. */
 const DEFAULT_SCHEDULER = "default-scheduler";

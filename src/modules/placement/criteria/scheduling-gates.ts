@@ -5,8 +5,8 @@ import { isBoundSpec } from "../../../core/kubernetes/pod-state.ts";
 import { schedulingGates as schema } from "../../../core/kubernetes/schemas.ts";
 import type { Path } from "../../../core/path.ts";
 import { problem } from "../../../core/policy/problem.ts";
-import { listCriterion } from "./shape/list.ts";
-import { extendsElement } from "./shape/unmet-elements.ts";
+import { listCriterion } from "./list-criterion.ts";
+import { extendsElement } from "./unmet.ts";
 
 /**
  * schedulingGates

@@ -8,7 +8,7 @@ import {
   covers,
   tolerationMeaning,
 } from "../../../core/kubernetes/tolerations.ts";
-import { listCriterion } from "./shape/list.ts";
+import { listCriterion } from "./list-criterion.ts";
 
 /**
  * tolerations

@@ -1,9 +1,9 @@
 import { canonical, type Json, own, stringAt } from "../../../core/json.ts";
 import { topologySpreadConstraints as schema } from "../../../core/kubernetes/schemas.ts";
+import { checkSpread } from "./check-elements.ts";
 import { IMMUTABLE } from "./criterion.ts";
-import { checkSpread } from "./shape/check-spread.ts";
-import { listCriterion } from "./shape/list.ts";
-import { extendsElement } from "./shape/unmet-elements.ts";
+import { listCriterion } from "./list-criterion.ts";
+import { extendsElement } from "./unmet.ts";
 
 /**
  * topologySpreadConstraints

@@ -15,9 +15,9 @@ import {
 import type { Access, AccessToEach } from "../../../core/module/module.ts";
 import { provenanceOf } from "../../../core/provenance/annotation.ts";
 import { REAPPLY } from "../../../core/provenance/reapply.ts";
+import { mutabilityOf } from "../place/mutability.ts";
 import { isPod, leftAlone } from "../select/eligibility.ts";
 import { PLACED, placedWorkloads, REPAIRS_DRIFT } from "../settings.ts";
-import { mutabilityOf } from "../update/mutability.ts";
 
 /** Which stored workloads are scanned, and how a policy is reapplied to them. */
 export const driftScan: DriftScan = {

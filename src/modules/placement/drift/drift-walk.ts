@@ -1,21 +1,21 @@
 import { type ObjectDrift, scannedKinds, scanObject, scanPage } from "../../../core/drift/drift-scan.ts";
 import type { Assembly } from "../../../core/evaluate/assembly.ts";
 import { type Fact, type Facts, failureOf, type Need, needKey } from "../../../core/evaluate/need.ts";
-import { StepCounter } from "../../../core/evaluate/step-counter.ts";
-import { isObject, type JsonObject } from "../../../core/json.ts";
+import { at, isObject, type JsonObject } from "../../../core/json.ts";
 import { nameOf, namespaceOf } from "../../../core/kubernetes/object.ts";
-import type { WorkloadKind } from "../../../core/kubernetes/workloads.ts";
+import { specPath, type WorkloadKind } from "../../../core/kubernetes/workloads.ts";
 import type { Module } from "../../../core/module/module.ts";
+import { valuesIn } from "../criteria/work-limit.ts";
 import { DriftCounts } from "./drift-counts.ts";
 
 /** Reading 50 objects blocks the event loop for some 7 ms, and comparing them for as long again; admissions wait no longer than that. */
 const PAGE = 50;
 
 /**
- * Steps of work budgets before a step of the scan ends: some ten milliseconds. A page of ordinary workloads takes less than a tenth of
- * it; one workload that many policies select may take all of it.
+ * Values of pod specs times policies, after which a step of the scan ends. A page of ordinary workloads has fewer; one workload that many
+ * policies select may have as many.
  */
-const STEPS = 65_536;
+const MOST_COMPARED = 16_384;
 
 /** A busy API server answers the next time; a resource that it does not serve never appears. */
 const ATTEMPTS = 3;
@@ -77,17 +77,18 @@ export class DriftWalk {
   judge(facts: Facts, now: number): readonly ScannedObject[] | { readonly needs: readonly Need[] } {
     const workload = this.#kinds[this.#kind];
     if (workload === undefined || !this.waits) return [];
-    const counter = new StepCounter();
     const scanned: ScannedObject[] = [];
     const needs = new Map<string, Need>();
-    let judged = 0;
+    let [judged, compared] = [0, 0];
     for (const object of this.#waiting) {
-      const known = { facts, now, steps: counter };
-      const drift = scanObject(this.#module, object, workload, this.#assembly, known);
+      const drift = scanObject(this.#module, object, workload, this.#assembly, { facts, now });
       judged++;
       if ("needs" in drift) for (const need of drift.needs) needs.set(needKey(need), need);
-      else if (drift.carried.length > 0) scanned.push({ workload, object, drift });
-      if (counter.steps > STEPS) break;
+      else {
+        if (drift.carried.length > 0) scanned.push({ workload, object, drift });
+        compared += valuesIn(at(object, ...specPath(workload))) * (1 + drift.carried.length);
+      }
+      if (compared > MOST_COMPARED) break;
     }
     if (needs.size > 0) return { needs: [...needs.values()] };
     for (const { object, drift } of scanned) {

@@ -12,7 +12,6 @@ import type { Module } from "../../../core/module/module.ts";
 import type { ReconcileContext, ReconcileResult } from "../../../core/module/reconciler.ts";
 import { PROVENANCE } from "../../../core/provenance/annotation.ts";
 import { clusterPodSchedulingPolicy } from "../kinds.ts";
-import { MAX_STEPS } from "../merge/work-budget.ts";
 import { workloadFigures } from "../metrics.ts";
 import { type PlacementKey, placementReconciler } from "../reconciler.ts";
 
@@ -30,14 +29,10 @@ const ANNOTATION = "usher.dev/reapply";
 const POOL = ["spec", "template", "spec", "nodeSelector", "pool"];
 const POLICY = clusterPolicy("etcd", {});
 
-/** How much it is to judge one object, in steps. */
-let work = 0;
-
 /** Wants the pool `nvme` of everything that asks to be written anew, and takes back what it wrote before. */
 const module: Module = {
   ...moduleThat("placement", {
-    mutate: ({ object, steps }) => {
-      steps?.add(work);
+    mutate: ({ object }) => {
       if (!object.remove(["metadata", "annotations", ANNOTATION], undefined)) return allow();
       const finding = { policy: REF, rule: "nodeSelector", outcome: "applied", message: "" } as const;
       object.set(POOL, "nvme", finding);
@@ -51,6 +46,12 @@ const module: Module = {
     fieldSelector: ({ kind }) => (kind === "Pod" ? "spec.nodeName=" : undefined),
   },
 };
+
+function withTolerations(object: JsonObject, tolerations: readonly JsonObject[]): JsonObject {
+  const spec = object["spec"] as { template: { spec: JsonObject } };
+  const template = { ...spec.template, spec: { ...spec.template.spec, tolerations } };
+  return { ...object, spec: { ...spec, template } };
+}
 
 const note = (): string =>
   JSON.stringify({
@@ -135,7 +136,6 @@ class Stage {
 let stage: Stage;
 
 beforeEach(() => {
-  work = 0;
   stage = new Stage([stored("current", "nvme"), stored("stale", "etcd"), stored("missing")]);
 });
 
@@ -193,9 +193,9 @@ describe("a scan", () => {
     const quick = turns();
     const found = stage.state.counts?.of(KEY);
     const pages = stage.asked.length;
-    stage = new Stage(stage.deployments);
-    work = 2 * MAX_STEPS;
-    // Of three objects two stand on one page, and the second of them waits for the next turn.
+    const large = Array.from({ length: 4_000 }, (_, i) => ({ key: `t${i}`, operator: "Exists" }));
+    stage = new Stage(stage.deployments.map((object) => withTolerations(object, large)));
+    // Two of three objects are on one page, and the second of them waits for the next turn.
     expect(turns()).toBe(quick + 1);
     expect(stage.state.counts?.of(KEY)).toEqual(found);
     expect(stage.asked).toHaveLength(pages);

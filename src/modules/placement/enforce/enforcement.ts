@@ -6,8 +6,9 @@ import { specPath, type WorkloadKind } from "../../../core/kubernetes/workloads.
 import type { Context } from "../../../core/module/module.ts";
 import { fieldPath, type Path } from "../../../core/path.ts";
 import type { Criteria, UnmetRequirement } from "../criteria/criterion.ts";
-import { eventAbout } from "../merge/report.ts";
-import { MAX_STEPS, WorkBudgets } from "../merge/work-budget.ts";
+import { eventAbout } from "../criteria/report.ts";
+import { ComparedPod } from "../criteria/unmet.ts";
+import { MAX_WORK, WorkLimits } from "../criteria/work-limit.ts";
 import type { Policies } from "../place/decision.ts";
 import { comparePolicies, type PlacementPolicy } from "../policy/policy.ts";
 import { isPod, notTargeted } from "../select/eligibility.ts";
@@ -17,8 +18,8 @@ import { type EnforcementScope, enforcementScope } from "./enforcement-scope.ts"
 import { warnOfNextPods } from "./next-pods.ts";
 import { unmetRequirements } from "./unmet-requirements.ts";
 
-/** Comparing is quicker than writing. */
-const STEPS = 4 * MAX_STEPS;
+/** An object is compared with more policies than it is written by. */
+const WORK = 4 * MAX_WORK;
 
 /**
  * The validating side: whether an object, as all webhooks have left it, meets the requirements of the policies that enforce. What an UPDATE
@@ -77,20 +78,22 @@ function judge(
   if (before !== undefined && "need" in before) return before;
   const selectedBefore = new Set(before?.wanting);
   const spec = specPath(workload);
-  const { steps } = context;
-  const [budgets, oldBudgets] = [new WorkBudgets(STEPS, steps), new WorkBudgets(STEPS, steps)];
+  const [limits, oldLimits] = [new WorkLimits(WORK), new WorkLimits(WORK)];
+  const [pod, oldPod] = [new ComparedPod(template.spec), new ComparedPod(old?.template.spec)];
   // Gate controllers remove gates from pods that exist: only a stored object has a version.
   const version = stringAt(context.object.object, "metadata", "resourceVersion") ?? "";
   const consumed = isPod(workload) && (old !== undefined || version !== "");
   return selection.wanting.flatMap((policy) => {
     const criteria = consumed ? policy.criteria.filter(isLasting) : policy.criteria;
-    const stored = old !== undefined && selectedBefore.has(policy) ? old.template : undefined;
-    const [budget, oldBudget] = [budgets.of(policy.ref), oldBudgets.of(policy.ref)];
+    const wasSelected = old !== undefined && selectedBefore.has(policy);
+    const [limit, oldLimit] = [limits.of(policy.ref), oldLimits.of(policy.ref)];
     const unmetBefore =
-      stored === undefined || oldBudget.exceeded ? [] : unmetRequirements(criteria, stored.spec, oldBudget);
-    const unmet = budget.exceeded ? [] : unmetRequirements(criteria, template.spec, budget);
+      wasSelected && oldLimit.admits(policy.size.written)
+        ? unmetRequirements(criteria, oldPod, oldLimit)
+        : [];
+    const unmet = limit.admits(policy.size.written) ? unmetRequirements(criteria, pod, limit) : [];
     // An object that was as large before is not stopped for it now.
-    if (budget.exceeded) return stored === undefined || !oldBudget.exceeded ? [unjudged(policy, spec)] : [];
+    if (limit.exceeded) return wasSelected && oldLimit.exceeded ? [] : [unjudged(policy, spec)];
     return unmet
       .filter(({ path, wants }) => !unmetBefore.some((one) => equal(one.path, path) && one.wants === wants))
       .map((one) => findingOf(policy, one, spec, old !== undefined));

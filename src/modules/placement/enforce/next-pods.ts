@@ -14,7 +14,8 @@ import {
 } from "../../../core/kubernetes/workloads.ts";
 import type { Context } from "../../../core/module/module.ts";
 import { fieldPath } from "../../../core/path.ts";
-import { WorkBudgets } from "../merge/work-budget.ts";
+import { ComparedPod } from "../criteria/unmet.ts";
+import { WorkLimits } from "../criteria/work-limit.ts";
 import type { Policies } from "../place/decision.ts";
 import { place } from "../place/place.ts";
 import type { PlacementPolicy } from "../policy/policy.ts";
@@ -52,11 +53,11 @@ export function warnOfNextPods(
   try {
     const placed = place({ ...context, request: created, object: draft }, policies);
     if ("need" in placed) return placed;
-    const budgets = new WorkBudgets();
-    const podSpec = podTemplateOf(draft.object, POD)?.spec;
+    const limits = new WorkLimits();
+    const pod = new ComparedPod(podTemplateOf(draft.object, POD)?.spec);
     return allow(
       refusing.flatMap((policy) => {
-        const [first] = unmetRequirements(policy.criteria, podSpec, budgets.of(policy.ref));
+        const [first] = unmetRequirements(policy.criteria, pod, limits.of(policy.ref));
         return first === undefined ? [] : [warningOf(policy, workload, first.wants, fieldPath(first.path))];
       }),
     );
@@ -92,9 +93,10 @@ function refusingPolicies(
     policy.enforcement === "Refuse" ? notTargeted(policy, POD) : "it refuses nothing",
   );
   if ("need" in selection) return selection;
-  const budgets = new WorkBudgets(undefined, context.steps);
+  const limits = new WorkLimits();
+  const pod = new ComparedPod(template.spec);
   return selection.wanting.filter(
-    ({ criteria, ref }) => unmetRequirements(criteria, template.spec, budgets.of(ref)).length > 0,
+    ({ criteria, ref }) => unmetRequirements(criteria, pod, limits.of(ref)).length > 0,
   );
 }
 

@@ -1,20 +1,20 @@
-import type { JsonObject } from "../../../core/json.ts";
 import type { Criteria, UnmetRequirement } from "../criteria/criterion.ts";
-import { WorkBudget } from "../merge/work-budget.ts";
+import { ComparedPod } from "../criteria/unmet.ts";
+import { WorkLimit } from "../criteria/work-limit.ts";
 
 /**
- * What of a policy's requirements a pod's spec does not meet, judged by meaning: a stronger requirement meets a weaker one, a wider
- * toleration a narrower one. Preferences are not enforced. What exceeds the work budget is unmet.
+ * The requirements of a policy that a pod's spec does not meet, judged by meaning: a stronger requirement meets a weaker one, a wider
+ * toleration a narrower one. Preferences are not enforced. Requirements that are too much to be compared are unmet.
  */
 export function unmetRequirements(
   criteria: Criteria,
-  podSpec: JsonObject | undefined,
-  budget = new WorkBudget(),
+  pod: ComparedPod,
+  limit = new WorkLimit(),
 ): UnmetRequirement[] {
-  return criteria.flatMap(({ criterion, value }) => criterion.unmet?.(podSpec, value, budget) ?? []);
+  return criteria.flatMap(({ criterion, prepared }) => criterion.unmet?.(pod, prepared, limit) ?? []);
 }
 
 /** True of a policy whose criteria are preferences, if any. */
 export function requiresNothing(criteria: Criteria): boolean {
-  return unmetRequirements(criteria, undefined).length === 0;
+  return unmetRequirements(criteria, new ComparedPod(undefined)).length === 0;
 }

@@ -3,14 +3,14 @@ import { labelsOf } from "../../../core/kubernetes/object.ts";
 import { podTemplateOf, specPath } from "../../../core/kubernetes/workloads.ts";
 import type { Context } from "../../../core/module/module.ts";
 import { consumeReapply } from "../../../core/provenance/reapply.ts";
-import type { PlacementContext } from "../merge/context.ts";
-import { mergePolicies } from "../merge/merge-policies.ts";
+import type { PlacementContext } from "../criteria/context.ts";
 import { leftAlone, notTargeted } from "../select/eligibility.ts";
 import { select } from "../select/select.ts";
 import { isPlaced } from "../settings.ts";
-import { limitsAtCreation } from "../update/mutability.ts";
-import { placeUpdated } from "../update/update.ts";
 import { decide, type Policies, refuses, traceAll, unclearFindings } from "./decision.ts";
+import { mergePolicies } from "./merge-policies.ts";
+import { limitsAtCreation } from "./mutability.ts";
+import { placeUpdated } from "./update.ts";
 
 /** Places one object: on CREATE by all policies that select it, on UPDATE by what it had and by policies that inject on update. */
 export function place(context: Context, policies: Policies): Result {

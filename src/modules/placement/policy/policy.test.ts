@@ -5,6 +5,8 @@ import { fieldsOf } from "../../../../test/builders/wants.ts";
 import type { Json, JsonObject } from "../../../core/json.ts";
 import type { Problem } from "../../../core/policy/problem.ts";
 import { parseCriteria } from "../criteria/criteria.ts";
+import { ComparedPod } from "../criteria/unmet.ts";
+import { sizeOf } from "../criteria/work-limit.ts";
 import { unmetRequirements } from "../enforce/unmet-requirements.ts";
 import { comparePolicies, type PlacementPolicy, preparePolicy } from "./policy.ts";
 
@@ -101,6 +103,7 @@ test("the order is a total one: turned round it is the opposite", () => {
       podSelector: undefined,
       broken: undefined,
       criteria: [],
+      size: sizeOf(1),
       targets: "Both",
       onUpdate: "Restore",
       onConflict: "Skip",
@@ -185,7 +188,7 @@ describe("whatever is written in a spec", () => {
     fc.assert(
       fc.property(spec, spec, (written, pod) => {
         const criteria = parseCriteria(written, []);
-        expect(() => unmetRequirements(criteria, pod)).not.toThrow();
+        expect(() => unmetRequirements(criteria, new ComparedPod(pod))).not.toThrow();
       }),
       { numRuns: 1_000 },
     );

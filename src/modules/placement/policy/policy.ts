@@ -12,6 +12,7 @@ import { describeProblem, type Problem, problem } from "../../../core/policy/pro
 import type { RequiredLabel } from "../../../core/policy/selector-index.ts";
 import { parseCriteria } from "../criteria/criteria.ts";
 import type { Criteria } from "../criteria/criterion.ts";
+import { type Size, sumOf } from "../criteria/work-limit.ts";
 
 /** The label by which the API server itself names every namespace. */
 export const NAMESPACE_NAME = "kubernetes.io/metadata.name";
@@ -48,6 +49,8 @@ export interface PlacementPolicy extends Settings {
   /** Why it is invalid; then its failure mode decides for what it selects. */
   readonly broken: string | undefined;
   readonly criteria: Criteria;
+  /** Bounds the work on one object. */
+  readonly size: Size;
   readonly requiredLabels: readonly RequiredLabel[];
 }
 
@@ -65,6 +68,7 @@ class ReadyPolicy implements PlacementPolicy {
   readonly namespaceSelectorKey: string | undefined;
   readonly broken: string | undefined;
   readonly criteria: Criteria;
+  readonly size: Size;
 
   constructor(policy: Omit<PlacementPolicy, "requiredLabels">) {
     this.ref = policy.ref;
@@ -79,6 +83,7 @@ class ReadyPolicy implements PlacementPolicy {
     this.namespaceSelectorKey = policy.namespaceSelectorKey;
     this.broken = policy.broken;
     this.criteria = policy.criteria;
+    this.size = policy.size;
   }
 
   get requiredLabels(): readonly RequiredLabel[] {
@@ -114,6 +119,7 @@ export function preparePolicy(
         : undefined,
     broken: broken === undefined ? undefined : describeProblem(broken),
     criteria,
+    size: sumOf(criteria.map(({ criterion, value }) => criterion.sizeOf(value))),
   });
   // A readable selector that selects nothing makes the policy inert, whatever else is in it.
   if (podSelector?.kind === "nothing" || namespaceSelector?.kind === "nothing")

@@ -1,0 +1,64 @@
+import type { Draft } from "../../../core/evaluate/draft.ts";
+import type { PolicyRef } from "../../../core/evaluate/finding.ts";
+import { canonical, type Json, type JsonObject } from "../../../core/json.ts";
+import type { WorkloadKind } from "../../../core/kubernetes/workloads.ts";
+import { type Path, pointer } from "../../../core/path.ts";
+import type { Criteria, Limits } from "./criterion.ts";
+import { KnownLists } from "./known-list.ts";
+import { ParsedTerms } from "./node-term.ts";
+import type { WorkLimit } from "./work-limit.ts";
+
+/** An object to be placed, and where its pod spec is. */
+export interface PlacementContext {
+  readonly draft: Draft;
+  readonly workload: WorkloadKind;
+  readonly spec: Path;
+  readonly labels: JsonObject | undefined;
+}
+
+/** What one policy wants of one object, and what follows on a conflict. */
+export interface PlacementRequest {
+  readonly ref: PolicyRef;
+  readonly criteria: Criteria;
+  readonly onConflict: "Skip" | "Refuse";
+  readonly failure: "Ignore" | "Fail";
+  /** It restores what the stored object has: limits do not apply, and a value that the user sets wins without a finding. */
+  readonly restoring: boolean;
+}
+
+/** The object that placement requests are merged into, with what is known of it. Shared by all requests of one merge. */
+export interface MergedObject {
+  readonly draft: Draft;
+  /** The path of the pod's spec. */
+  readonly spec: Path;
+  /** A Pod itself, not a template. */
+  readonly pod: boolean;
+  /** The policy that set a place in this merge. */
+  readonly holders: Map<string, PolicyRef>;
+  /** What was taken out in this evaluation, to be written again where it is still wanted: see `injectionText`. */
+  readonly removed: ReadonlySet<string>;
+  /** Its lists, each read once. */
+  readonly lists: KnownLists;
+  /** Its required terms, each read once. */
+  readonly terms: ParsedTerms;
+}
+
+/** The same for one request. */
+export interface MergeContext extends MergedObject {
+  readonly limits: Limits;
+  readonly limit: WorkLimit;
+}
+
+export function mergedObject(
+  draft: Draft,
+  spec: Path,
+  pod: boolean,
+  removed: ReadonlySet<string> = new Set(),
+): MergedObject {
+  return { draft, spec, pod, holders: new Map(), removed, lists: new KnownLists(), terms: new ParsedTerms() };
+}
+
+/** A value that a policy injected at a place, or an element in a list. */
+export function injectionText(place: Path, value: Json): string {
+  return `${pointer(place)} ${canonical(value)}`;
+}

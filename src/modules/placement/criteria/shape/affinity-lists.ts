@@ -1,3 +1,0 @@
-/** The lists of each affinity. */
-export const REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution";
-export const PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution";

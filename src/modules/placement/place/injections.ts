@@ -1,0 +1,357 @@
+import type { Finding, PolicyRef } from "../../../core/evaluate/finding.ts";
+import { policyKey } from "../../../core/evaluate/finding.ts";
+import { at, canonical, equal, isObject, type Json, type JsonObject } from "../../../core/json.ts";
+import { namespaceOf } from "../../../core/kubernetes/object.ts";
+import { atPointer, type Path, pointer } from "../../../core/path.ts";
+import { kindResource } from "../../../core/policy/kind.ts";
+import {
+  listRoom,
+  type Origin,
+  type Provenance,
+  readableElements,
+  readProvenance,
+} from "../../../core/provenance/annotation.ts";
+import { Unchanged } from "../../../core/provenance/provenance.ts";
+import { putBack, valueBefore } from "../../../core/provenance/take-back.ts";
+import type { View } from "../../../core/view/view.ts";
+import { type MergeContext, mergedObject, type PlacementContext } from "../criteria/context.ts";
+import { CRITERIA } from "../criteria/criteria.ts";
+import {
+  type Criteria,
+  type Criterion,
+  CriterionValue,
+  type Limits,
+  NO_LIMITS,
+  wantedOf,
+} from "../criteria/criterion.ts";
+import { reportBudgetExceeded } from "../criteria/report.ts";
+import { MAX_WORK, sumOf, WorkLimit } from "../criteria/work-limit.ts";
+import { clusterPodSchedulingPolicy, podSchedulingPolicy } from "../kinds.ts";
+import { isPod } from "../select/eligibility.ts";
+import { fits, merge } from "./merge-policies.ts";
+
+/** What one policy injected into one field, by the stored object's annotation and as far as that object still has it. */
+export interface Injection {
+  readonly ref: PolicyRef;
+  readonly origin: Origin;
+  readonly criterion: Criterion;
+  readonly value: unknown;
+}
+
+/** In the order of the criteria, then of the policies. */
+export function injectionsIn(old: JsonObject, { origins }: Provenance, spec: Path): Injection[] {
+  const mine = origins.filter(({ module }) => module === "placement");
+  if (mine.length === 0) return [];
+  const stored = { podSpec: at(old, ...spec), spec, has: new Unchanged(old, old) };
+  return CRITERIA.flatMap((criterion) =>
+    mine.flatMap((origin) => {
+      const value = criterion.injected(origin, stored);
+      return value === undefined ? [] : [{ ref: refOf(origin), origin, criterion, value }];
+    }),
+  );
+}
+
+/** `PodSchedulingPolicy/shop/etcd` or `ClusterPodSchedulingPolicy/etcd`, as the annotation has it. */
+function refOf({ policy, uid, generation }: Origin): PolicyRef {
+  const [kind = "", first = "", second] = policy.split("/");
+  return {
+    kind,
+    ...(second === undefined ? { name: first } : { namespace: first, name: second }),
+    ...(uid === undefined ? {} : { uid }),
+    ...(generation === undefined ? {} : { generation }),
+  };
+}
+
+/** An UPDATE of an object that may have injections. */
+export interface Carrying {
+  readonly placement: PlacementContext;
+  readonly view: View;
+  readonly old: JsonObject;
+}
+
+/** The part of an injection that is not wanted any more; `undefined` where all of it stays. */
+export type StalePart = (injection: Injection) => unknown;
+
+const ALL_STAYS: StalePart = () => undefined;
+
+/** The parts of injections that policies no longer want, of policies that inject on update. Those of all others stay. */
+export function staleParts(
+  policies: readonly { readonly ref: PolicyRef; readonly criteria: Criteria }[],
+): StalePart {
+  const byKey = new Map(policies.map((policy) => [policyKey(policy.ref), policy]));
+  return (injection) => {
+    const policy = byKey.get(injection.origin.policy);
+    return policy === undefined ? undefined : stalePart(injection, policy);
+  };
+}
+
+/**
+ * The part of an injection that its policy no longer wants. What it still wants stays where it is: removed and added at the end of a list
+ * it would be a change, and roll out.
+ */
+export function stalePart(
+  { origin: { uid, generation }, criterion, value }: Injection,
+  { ref, criteria }: { readonly ref: PolicyRef; readonly criteria: Criteria },
+): unknown {
+  // The policy that wrote it wants the same; a part that was skipped then is not a sign of change.
+  if (uid !== undefined && uid === ref.uid && generation !== undefined && generation === ref.generation)
+    return undefined;
+  return criterion.outdated(value, wantedOf(criteria, criterion));
+}
+
+/** A reapply starts from the object without any injection. */
+export const ALL_STALE: StalePart = ({ value }) => value;
+
+export interface Carried {
+  /** The names of the policies of which something was restored. */
+  readonly restored: readonly string[];
+  /** What was taken out, each as `injectionText` has it. */
+  readonly removed: ReadonlySet<string>;
+}
+
+/**
+ * Carries the injections of the stored object over to the new one. A re-apply of a manifest strips them: where the user's part of the
+ * placement is as it was, the stored lists go back as they were, so that nothing rolls out; otherwise the injections are merged again. A
+ * value that the user sets wins. Stale parts are taken out as far as the API server allows. Only the stored object's annotation counts.
+ */
+export function carryInjections(
+  { placement, view, old }: Carrying,
+  findings: Finding[],
+  stalePart: StalePart = ALL_STAYS,
+  limits: Limits = NO_LIMITS,
+): Carried {
+  const { draft, spec, workload } = placement;
+  const provenance = readProvenance(old);
+  const injections = injectionsIn(old, provenance, spec);
+  const removed = new Set<string>();
+  if (injections.length === 0) return { restored: [], removed };
+  const pod = isPod(workload);
+  // As much as cluster policies and namespaced ones had together when they were applied.
+  const limit = new WorkLimit(2 * MAX_WORK);
+  const target: MergeContext = { ...mergedObject(draft, spec, pod, removed), limits: NO_LIMITS, limit };
+  const restored = new Set<string>();
+  const here = namespaceOf(draft.object);
+  const policyOf = ({ ref }: Injection): PolicyRef =>
+    exists(ref, view, here) ? ref : { ...ref, gone: true };
+  const mergeAgain = (some: readonly Injection[]) => {
+    for (const one of some) {
+      const criteria = [new CriterionValue(one.criterion, one.value)];
+      const start = draft.mark();
+      const request = {
+        ref: policyOf(one),
+        criteria,
+        onConflict: "Skip",
+        failure: "Ignore",
+        restoring: true,
+      } as const;
+      if (fits(target, sumOf([one.criterion.sizeOf(one.value)]))) merge(target, request, findings);
+      else reportBudgetExceeded(target, request, findings);
+      const edits = draft.edits.slice(start);
+      if (edits.some(({ finding }) => finding?.outcome === "applied")) restored.add(policyKey(one.ref));
+    }
+  };
+  const isUnchanged = (criterion: Criterion) =>
+    isUserPartUnchanged(placement, old, provenance, injections, criterion);
+  for (const [criterion, all] of Map.groupBy(injections, (one) => one.criterion)) {
+    if (pod && criterion.consumedByPod === true) continue;
+    const path = fieldOf(criterion, spec);
+    const stored = at(old, ...path) ?? null;
+    const stale = isRemovable(criterion, limits)
+      ? all.flatMap((one) => {
+          const value = stalePart(one);
+          return value === undefined ? [] : [{ ...one, value }];
+        })
+      : [];
+    const takeOut = (some: readonly Injection[], rest: Json | undefined) => {
+      const parts = some.map(({ origin, value }) => ({ ...origin, ...criterion.recorded(value, spec) }));
+      for (const text of parts.flatMap((part) => textsOf(part, old, criterion))) removed.add(text);
+      if (!equal(rest, draft.get(...path))) putBack(draft, path, rest, parts, spec.length);
+    };
+    if (stale.length === 0) {
+      if (equal(draft.get(...path), stored)) continue;
+      if (criterion.list !== undefined && isUnchanged(criterion)) {
+        if (!draft.set(path, stored, undefined)) continue;
+        for (const one of all) {
+          findings.push(restoredFinding(policyOf(one), criterion, path));
+          restored.add(policyKey(one.ref));
+        }
+        continue;
+      }
+      const [mark, reported] = [draft.mark(), findings.length];
+      mergeAgain(all);
+      if (criterion.combined !== true || draft.mark() === mark) continue;
+      // Merged into the user's part alone, so that this part is recorded as the value from before.
+      draft.undo(mark);
+      findings.length = reported;
+    } else if (criterion.combined !== true) {
+      mergeAgain(all);
+      const present = draft.get(...path);
+      if (present !== undefined)
+        takeOut(
+          stale,
+          criterion.without(
+            present,
+            stale.map(({ value }) => value),
+          ),
+        );
+      continue;
+    }
+    const present = draft.get(...path);
+    if (present !== undefined)
+      takeOut(
+        all,
+        equal(present, stored)
+          ? userPart(criterion, stored, path, provenance, all)
+          : (extendedUserPart(
+              present,
+              stored,
+              valueBefore(provenance, pointer(path), stored),
+              stale.length > 0,
+            ) ??
+              criterion.without(
+                present,
+                all.map(({ value }) => value),
+              )),
+      );
+    mergeAgain(all.filter((one) => !stale.some(({ origin }) => origin === one.origin)));
+  }
+  return { restored: [...restored].sort().map(nameIn), removed };
+}
+
+/** `shop/etcd` of `PodSchedulingPolicy/shop/etcd`. */
+function nameIn(key: string): string {
+  return key.slice(key.indexOf("/") + 1);
+}
+
+/** The list of a criterion, or its place, in an object. */
+function fieldOf({ list, path }: Criterion, spec: Path): Path {
+  return [...spec, ...(list ?? path)];
+}
+
+/** A gated pod can only gain. */
+function isRemovable({ name }: Criterion, { appendOnly, immutable }: Limits): boolean {
+  return appendOnly !== true && immutable[name] === undefined;
+}
+
+/** The value of a stored field before policies wrote it; worked out where the annotation does not say. */
+function userPart(
+  { combined, without }: Criterion,
+  stored: Json,
+  path: Path,
+  provenance: Provenance,
+  all: readonly Injection[],
+): Json | undefined {
+  const known = combined === true ? valueBefore(provenance, pointer(path), stored) : "unknown";
+  return known === "unknown"
+    ? without(
+        stored,
+        all.map(({ value }) => value),
+      )
+    : known.value;
+}
+
+/**
+ * The user's part of a list to which the user added elements, where the part from before is known. Where there was none, an alternative to
+ * injected ones is not narrowed to itself while the policy stays.
+ */
+function extendedUserPart(
+  present: Json,
+  stored: Json,
+  before: ReturnType<typeof valueBefore>,
+  isRemoval: boolean,
+): readonly Json[] | undefined {
+  if (before === "unknown" || (before.value === undefined && !isRemoval)) return undefined;
+  if (!Array.isArray(present) || !Array.isArray(stored)) return undefined;
+  const [had, has] = [new Set(stored.map(canonical)), new Set(present.map(canonical))];
+  if (!had.isSubsetOf(has)) return undefined;
+  const own = Array.isArray(before.value) ? before.value : [];
+  return [...own, ...present.filter((one: Json) => !had.has(canonical(one)))];
+}
+
+/** Whether a field, and those that it is judged by, have the stored value or the one that they had before policies wrote them. */
+function isUserPartUnchanged(
+  { draft, spec }: PlacementContext,
+  old: JsonObject,
+  provenance: Provenance,
+  injections: readonly Injection[],
+  judged: Criterion,
+): boolean {
+  const fields = [judged, ...CRITERIA.filter(({ name }) => judged.judgedBy?.includes(name))];
+  return fields.every((criterion) => {
+    const path = fieldOf(criterion, spec);
+    const normal = (value: Json | undefined) => (isAbsent(value, criterion) ? null : value);
+    const [now, stored] = [normal(draft.get(...path)), normal(at(old, ...path))];
+    if (equal(now, stored)) return true;
+    const all = injections.filter((one) => one.criterion === criterion);
+    if (all.length === 0 || stored === null || stored === undefined) return false;
+    return equal(now, normal(userPart(criterion, stored, path, provenance, all)));
+  });
+}
+
+/** The API server stores empty values as absent. */
+function isAbsent(value: Json | undefined, { isUnset }: Criterion): boolean {
+  if (value === undefined || value === null || value === "") return true;
+  if (typeof value === "object") return Object.keys(value).length === 0;
+  return isUnset?.(value) ?? false;
+}
+
+function textsOf({ set, added }: Origin, old: JsonObject, { combined }: Criterion): string[] {
+  return [
+    ...set.map((place) => `${place} ${canonical(atPointer(old, place))}`),
+    ...Object.entries(added).flatMap(([list, elements]) =>
+      (combined === true ? [elements] : elements).map((one) => `${list} ${canonical(one)}`),
+    ),
+  ];
+}
+
+/** A policy of another namespace has injected nothing here, whatever the annotation says. */
+function exists({ kind, namespace, name }: PolicyRef, view: View, here: string): boolean {
+  if (namespace !== undefined && namespace !== here) return false;
+  const found = [clusterPodSchedulingPolicy, podSchedulingPolicy].find((one) => one.kind === kind);
+  return found !== undefined && view.get(kindResource(found), namespace ?? "", name) !== undefined;
+}
+
+function restoredFinding(policy: PolicyRef, { text }: Criterion, path: Path): Finding {
+  return { policy, rule: "restore", path, outcome: "applied", message: `${text} restored` };
+}
+
+/**
+ * Puts a stored list back where the edits since a mark left another one of the same elements, or of the same meaning: that would be another
+ * template, and roll out. After a reapply only the order is kept: the rest is as in a new object.
+ */
+export function keepStoredLists(
+  { draft, spec }: PlacementContext,
+  old: JsonObject,
+  since: number,
+  same: "order" | "meaning",
+): void {
+  const edited = draft.edits.slice(since).map(({ path }) => path);
+  for (const criterion of CRITERIA) {
+    if (criterion.list === undefined) continue;
+    const path = fieldOf(criterion, spec);
+    if (!edited.some((one) => startsWith(one, path) || startsWith(path, one))) continue;
+    const [now, stored] = [draft.get(...path), at(old, ...path)];
+    if (!Array.isArray(now) || !Array.isArray(stored) || equal(now, stored)) continue;
+    if (![now, stored].every((list) => readableElements(list, listRoom())?.length === list.length)) continue;
+    // With another nodeSelector the template is another one anyway.
+    const judging = (criterion.judgedBy ?? []).map((field) => [...spec, field]);
+    const podSpec = draft.changed(judging) ? undefined : draft.get(...spec);
+    const meaning = (list: readonly Json[]) =>
+      (same === "meaning" ? criterion.listMeaning?.(list, podSpec) : undefined) ?? unordered(list, criterion);
+    if (meaning(now) === meaning(stored)) draft.set(path, stored, undefined);
+  }
+}
+
+/** One text for lists that differ in the order of their elements; combined ones, in that of their items as well. */
+function unordered(list: readonly Json[], { combined }: Criterion): string {
+  const items = (value: Json | undefined) => (Array.isArray(value) ? value.map(canonical).sort() : value);
+  const text = (one: Json) =>
+    combined === true && isObject(one)
+      ? canonical(Object.fromEntries(Object.entries(one).map(([name, value]) => [name, items(value)])))
+      : canonical(one);
+  return canonical(list.map(text).sort());
+}
+
+function startsWith(path: Path, start: Path): boolean {
+  return start.every((step, i) => step === path[i]);
+}
