@@ -102,6 +102,14 @@ export const CODES: readonly Code[] = [
     remedy: "Remove the key from the object, or choose another RuntimeClass.",
   },
   {
+    code: "USHER-P24",
+    title: "The namespace has no value for the policy",
+    meaning:
+      "The policy takes values from a label or an annotation of the object's namespace (spec.fromNamespace), and this namespace does not have it, or its value is not one that a node label can have. The policy is skipped in the namespace, and counted in its status.",
+    remedy:
+      "Give the namespace the label or annotation that the message names, or narrow spec.namespaceSelector to the namespaces that have it.",
+  },
+  {
     code: "USHER-P30",
     title: "Object does not meet the requirements of a policy",
     meaning:

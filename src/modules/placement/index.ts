@@ -30,8 +30,11 @@ export const placement: Module = defineModule<PlacementPolicy>({
       version: "v1",
       kind: "Namespace",
       scope: "Cluster",
-      keep: [["metadata", "labels"]],
-      why: "match policies by the labels of a namespace",
+      keep: [
+        ["metadata", "labels"],
+        ["metadata", "annotations"],
+      ],
+      why: "match policies by the labels of a namespace, and take values from it",
     },
     NODES,
     WEBHOOKS,

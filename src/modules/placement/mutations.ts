@@ -17,6 +17,7 @@ const FIELDS: Readonly<Record<string, Weakening>> = {
   podSelector: removeParts,
   namespaceSelector: removeParts,
   ...Object.fromEntries(CRITERIA.map(({ path }) => [String(path[0]), removeAll])),
+  fromNamespace: removeAll,
   targets: restoreDefault("Both"),
   onUpdate: restoreDefault("Restore"),
   onConflict: weaker("Refuse", "Skip"),

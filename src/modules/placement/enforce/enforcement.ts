@@ -76,7 +76,7 @@ function judge(
   if (selection.wanting.length === 0) return [];
   const before = old === undefined ? undefined : select(all, old.labels, context, exempt);
   if (before !== undefined && "need" in before) return before;
-  const selectedBefore = new Set(before?.wanting);
+  const selectedBefore = new Set(before?.wanting.map(({ ref }) => policyKey(ref)));
   const spec = specPath(workload);
   const [limits, oldLimits] = [new WorkLimits(WORK), new WorkLimits(WORK)];
   const [pod, oldPod] = [new ComparedPod(template.spec), new ComparedPod(old?.template.spec)];
@@ -85,7 +85,7 @@ function judge(
   const consumed = isPod(workload) && (old !== undefined || version !== "");
   return selection.wanting.flatMap((policy) => {
     const criteria = consumed ? policy.criteria.filter(isLasting) : policy.criteria;
-    const wasSelected = old !== undefined && selectedBefore.has(policy);
+    const wasSelected = old !== undefined && selectedBefore.has(policyKey(policy.ref));
     const [limit, oldLimit] = [limits.of(policy.ref), oldLimits.of(policy.ref)];
     const unmetBefore =
       wasSelected && oldLimit.admits(policy.size.written)

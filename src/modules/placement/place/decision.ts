@@ -30,9 +30,18 @@ export function traceAll({ trace }: Context, { all }: Policies, why: string): vo
     for (const { ref } of [...all.items].sort(comparePolicies)) trace({ policy: ref, applies: "not", why });
 }
 
-/** Unclear is never "no match": it is reported, and the policy's failure mode decides. */
-export function unclearFindings({ unclear }: Selection): Finding[] {
-  return unclear.map(({ policy, why, because }) => {
+/** Unclear is never "no match": it is reported, and the policy's failure mode decides. A namespace without a value is counted. */
+export function unclearFindings({ unclear, withoutValue }: Selection): Finding[] {
+  const skipped = withoutValue.map(
+    ({ policy, why }): Finding => ({
+      policy: policy.ref,
+      rule: "selection",
+      outcome: "skipped",
+      code: "USHER-P24",
+      message: `policy ${policyName(policy.ref)} skipped: ${why}`,
+    }),
+  );
+  const unknown = unclear.map(({ policy, why, because }): Finding => {
     const closed = policy.failure === "Fail";
     const name = policyName(policy.ref);
     return {
@@ -47,4 +56,5 @@ export function unclearFindings({ unclear }: Selection): Finding[] {
       audit: { key: "unclear", value: name },
     };
   });
+  return [...skipped, ...unknown];
 }

@@ -189,7 +189,7 @@ function addRollback(findings: Finding[], request: AdmissionRequest, names: read
  * An UPDATE of a label or a finalizer changes nothing about placement, and no policy refuses it for what was there before: otherwise a
  * policy written today would keep controllers from yesterday's workloads.
  */
-function lenient({ wanting, unclear }: Selection): Selection {
+function lenient({ wanting, unclear, withoutValue }: Selection): Selection {
   const open = (policy: PlacementPolicy): PlacementPolicy =>
     refusesNothing(policy)
       ? policy
@@ -197,6 +197,7 @@ function lenient({ wanting, unclear }: Selection): Selection {
   return {
     wanting: wanting.map(open),
     unclear: unclear.map((one) => ({ ...one, policy: open(one.policy) })),
+    withoutValue,
   };
 }
 

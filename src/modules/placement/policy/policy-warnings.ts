@@ -7,11 +7,13 @@ export function policyWarnings({
   criteria,
   enforcement,
   failure,
-}: Pick<PlacementPolicy, "criteria" | "enforcement" | "failure">): Problem[] {
+  fromNamespace,
+}: Pick<PlacementPolicy, "criteria" | "enforcement" | "failure" | "fromNamespace">): Problem[] {
   const problems = criteria.flatMap(({ criterion, value }) => criterion.warnings?.(value, criteria) ?? []);
-  if (criteria.length === 0)
+  const isComplete = fromNamespace === undefined;
+  if (isComplete && criteria.length === 0)
     problems.push(idle(PROBLEM.noEffect, ["spec"], "has no scheduling criteria: the policy has no effect"));
-  else if (enforcement !== "None" && requiresNothing(criteria))
+  else if (isComplete && enforcement !== "None" && requiresNothing(criteria))
     problems.push(
       idle(
         PROBLEM.noEffect,

@@ -104,6 +104,7 @@ test("the order is a total one: turned round it is the opposite", () => {
       broken: undefined,
       criteria: [],
       size: sizeOf(1),
+      fromNamespace: undefined,
       targets: "Both",
       onUpdate: "Restore",
       onConflict: "Skip",

@@ -12,6 +12,7 @@ import { describeProblem, type Problem, problem } from "../../../core/policy/pro
 import type { RequiredLabel } from "../../../core/policy/selector-index.ts";
 import { parseCriteria } from "../criteria/criteria.ts";
 import type { Criteria } from "../criteria/criterion.ts";
+import { type FromNamespace, parseFromNamespace } from "../criteria/from-namespace.ts";
 import { type Size, sumOf } from "../criteria/work-limit.ts";
 
 /** The label by which the API server itself names every namespace. */
@@ -51,6 +52,8 @@ export interface PlacementPolicy extends Settings {
   readonly criteria: Criteria;
   /** Bounds the work on one object. */
   readonly size: Size;
+  /** Further criteria, which depend on the namespace; `undefined`: none. */
+  readonly fromNamespace: FromNamespace | undefined;
   readonly requiredLabels: readonly RequiredLabel[];
 }
 
@@ -69,6 +72,7 @@ class ReadyPolicy implements PlacementPolicy {
   readonly broken: string | undefined;
   readonly criteria: Criteria;
   readonly size: Size;
+  readonly fromNamespace: FromNamespace | undefined;
 
   constructor(policy: Omit<PlacementPolicy, "requiredLabels">) {
     this.ref = policy.ref;
@@ -84,6 +88,7 @@ class ReadyPolicy implements PlacementPolicy {
     this.broken = policy.broken;
     this.criteria = policy.criteria;
     this.size = policy.size;
+    this.fromNamespace = policy.fromNamespace;
   }
 
   get requiredLabels(): readonly RequiredLabel[] {
@@ -106,6 +111,7 @@ export function preparePolicy(
   const namespaceSelector =
     scope === "Cluster" ? selectorAt(spec, "namespaceSelector", problems) : nameSelector(ref.namespace ?? "");
   const criteria = parseCriteria(spec, problems);
+  const fromNamespace = scope === "Cluster" ? parseFromNamespace(spec, problems) : undefined;
   const settings = settingsOf(spec, problems);
   const broken = problems.find(({ severity }) => severity === "error");
   const policy = new ReadyPolicy({
@@ -119,7 +125,8 @@ export function preparePolicy(
         : undefined,
     broken: broken === undefined ? undefined : describeProblem(broken),
     criteria,
-    size: sumOf(criteria.map(({ criterion, value }) => criterion.sizeOf(value))),
+    size: sizeOfCriteria(criteria),
+    fromNamespace,
   });
   // A readable selector that selects nothing makes the policy inert, whatever else is in it.
   if (podSelector?.kind === "nothing" || namespaceSelector?.kind === "nothing")
@@ -129,6 +136,15 @@ export function preparePolicy(
     return { policy: undefined, problems };
   }
   return { policy, problems };
+}
+
+/** The policy with the criteria that it has in one namespace. */
+export function withCriteria(policy: PlacementPolicy, criteria: Criteria): PlacementPolicy {
+  return { ...policy, requiredLabels: [], criteria, size: sizeOfCriteria(criteria) };
+}
+
+function sizeOfCriteria(criteria: Criteria): Size {
+  return sumOf(criteria.map(({ criterion, value }) => criterion.sizeOf(value)));
 }
 
 function selectorAt(spec: JsonObject, field: string, problems: Problem[]): CompiledSelector | undefined {

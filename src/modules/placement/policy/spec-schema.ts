@@ -3,6 +3,7 @@ import { labelSelector } from "../../../core/kubernetes/schemas.ts";
 import type { CelRule } from "../../../core/policy/kind.ts";
 import { CRITERIA } from "../criteria/criteria.ts";
 import type { Criterion } from "../criteria/criterion.ts";
+import { fromNamespaceSchema } from "../criteria/from-namespace.ts";
 import { PARENTS } from "../criteria/parents.ts";
 import { labelKeys } from "./cel-rules.ts";
 import { ENFORCEMENT, FAILURE, ON_CONFLICT, ON_UPDATE, TARGETS } from "./policy.ts";
@@ -79,6 +80,7 @@ export const clusterWide = z.strictObject({
   namespaceSelector: labelSelector
     .nullish()
     .describe("Selects namespaces by their labels. Absent selects nothing, empty selects everything."),
+  fromNamespace: fromNamespaceSchema.nullish(),
 });
 
 export const CEL_RULES: readonly CelRule[] = [

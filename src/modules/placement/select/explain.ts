@@ -13,6 +13,8 @@ import type { Match } from "./select.ts";
 export interface SelectedLabels {
   readonly namespace: JsonObject;
   readonly pod: JsonObject | undefined;
+  /** The namespace itself, where it is known. */
+  readonly object?: JsonObject | undefined;
 }
 
 /** Why a policy did, or did not, select an object: `namespace shop (environment=prod), template role=main`. */
@@ -20,13 +22,16 @@ export function traceOf(
   policy: PlacementPolicy,
   match: Match,
   request: AdmissionRequest,
-  { namespace, pod }: SelectedLabels,
+  { namespace, pod, object = {} }: SelectedLabels,
 ): TraceEntry {
   const { ref } = policy;
   if (match === "no") return { policy: ref, applies: "not", why: whyNotOf(policy, { namespace, pod }) };
+  if (typeof match === "object" && "skipped" in match)
+    return { policy: ref, applies: "not", why: match.skipped };
   if (match !== "yes") return { policy: ref, applies: "failed", why: match.why };
   // The name of the namespace is given anyway.
-  const where = found(policy.namespaceSelector, namespace).filter((one) => !one.startsWith(NAMESPACE_NAME));
+  const labels = found(policy.namespaceSelector, namespace).filter((one) => !one.startsWith(NAMESPACE_NAME));
+  const where = [...new Set([...labels, ...(policy.fromNamespace?.describe(object) ?? [])])];
   const what = request.resource.group === "" && request.resource.resource === "pods" ? "pod" : "template";
   const which = found(policy.podSelector, pod);
   const inside = `namespace ${request.namespace}${where.length === 0 ? "" : ` (${where.join(", ")})`}`;

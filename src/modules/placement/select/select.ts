@@ -6,13 +6,15 @@ import { labelsOf } from "../../../core/kubernetes/object.ts";
 import { matches, matchesPartly } from "../../../core/kubernetes/selectors/label-selector.ts";
 import type { Context, TraceEntry } from "../../../core/module/module.ts";
 import type { PolicyIndex } from "../../../core/policy/policy-index.ts";
-import { comparePolicies, NAMESPACE_NAME, type PlacementPolicy } from "../policy/policy.ts";
+import { comparePolicies, NAMESPACE_NAME, type PlacementPolicy, withCriteria } from "../policy/policy.ts";
 import { traceOf } from "./explain.ts";
 
 /** Labels of a namespace. Where the namespace is unknown, its name is still known. */
 interface NamespaceLabels {
   readonly labels: JsonObject;
   readonly known: boolean;
+  /** The namespace itself. */
+  readonly object?: JsonObject | undefined;
 }
 
 interface Unclear {
@@ -26,10 +28,17 @@ export interface Selection {
   readonly wanting: readonly PlacementPolicy[];
   /** Policies of which that can't be determined, with the reason. */
   readonly unclear: readonly Unclear[];
+  /** Policies that select the object and take values from its namespace, which has none for them. */
+  readonly withoutValue: readonly { readonly policy: PlacementPolicy; readonly why: string }[];
 }
 
 /** Whether one policy selects one object. */
-export type Match = "yes" | "no" | Pick<Unclear, "why" | "because">;
+export type Match =
+  | "yes"
+  | "no"
+  | Pick<Unclear, "why" | "because">
+  /** The namespace has no value for the policy. */
+  | { readonly skipped: string };
 
 export function matchPolicy(
   policy: PlacementPolicy,
@@ -48,7 +57,19 @@ export function matchPolicy(
     if (inside === "no") return "no";
     if (inside === "unknown") return { why: "the labels of the namespace are unknown", because: "namespace" };
   }
-  return broken === undefined ? "yes" : { why: `the policy is not valid: ${broken}`, because: "policy" };
+  if (broken !== undefined) return { why: `the policy is not valid: ${broken}`, because: "policy" };
+  return "yes";
+}
+
+/** The policy with the values of a namespace; or why it has none there. */
+function inNamespace(
+  policy: PlacementPolicy,
+  { known, object }: NamespaceLabels,
+): PlacementPolicy | Exclude<Match, "yes" | "no"> {
+  if (policy.fromNamespace === undefined) return policy;
+  if (!known) return { why: "the labels of the namespace are unknown", because: "namespace" };
+  const resolved = policy.fromNamespace.resolve(object ?? {});
+  return "skipped" in resolved ? resolved : withCriteria(policy, resolved.criteria);
 }
 
 /**
@@ -70,9 +91,11 @@ export function select(
   const namespace: NamespaceLabels = {
     known: found !== undefined,
     labels: labelsWithName(found, request.namespace),
+    object: found,
   };
   const wanting: PlacementPolicy[] = [];
   const unclear: Unclear[] = [];
+  const withoutValue: { policy: PlacementPolicy; why: string }[] = [];
   let needsNamespace = false;
   const candidates =
     trace === undefined
@@ -85,20 +108,24 @@ export function select(
       trace?.(exemptTrace(policy, why, request, pod, namespace));
       continue;
     }
-    const match = matchPolicy(policy, pod, namespace);
-    if (match === "yes") wanting.push(policy);
-    else if (match !== "no") {
+    const selected = matchPolicy(policy, pod, namespace);
+    const placed = selected === "yes" ? inNamespace(policy, namespace) : selected;
+    const match: Match = typeof placed === "object" && "criteria" in placed ? "yes" : placed;
+    if (typeof placed === "object" && "criteria" in placed) wanting.push(placed);
+    else if (typeof match === "object" && "skipped" in match)
+      withoutValue.push({ policy, why: match.skipped });
+    else if (match !== "no" && match !== "yes") {
       unclear.push({ policy, ...match });
       // An invalid policy needs it as well: its readable part may turn out to select other namespaces.
       needsNamespace ||= match.because === "namespace";
     }
-    trace?.(traceOf(policy, match, request, { namespace: namespace.labels, pod }));
+    trace?.(traceOf(policy, match, request, { namespace: namespace.labels, pod, object: namespace.object }));
   }
   if (needsNamespace && stored === undefined && fact === undefined)
     return { need: [namespaceNeed(request.namespace)] };
   if (wanting.length > 1) wanting.sort(comparePolicies);
   if (unclear.length > 1) unclear.sort((a, b) => comparePolicies(a.policy, b.policy));
-  return { wanting, unclear };
+  return { wanting, unclear, withoutValue };
 }
 
 /** A policy that does not select the object anyway is traced with that reason. */

@@ -61,7 +61,8 @@ export function effectOf(
     return no("Invalid", "the policy is invalid; objects that it selects follow its failurePolicy");
   const { policy } = preparePolicy(object, refOf(kind, object), kind.scope);
   if (policy === undefined) return no("SelectsNothing", "a selector is missing, so nothing is selected");
-  if (policy.criteria.length === 0) return no("NoCriteria", "the policy has no scheduling criteria");
+  if (policy.criteria.length === 0 && policy.fromNamespace === undefined)
+    return no("NoCriteria", "the policy has no scheduling criteria");
   const unreached = unreachedBecause(policy, view, installation);
   if (unreached !== undefined) return no(unreached.reason, unreached.message);
   if (isAsked(view) === false)
