@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { at, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
 import { program } from "../cli/usher.ts";
 import { eventually } from "../cluster/access/wait.ts";
-import { describeOwnCluster, LONG } from "../cluster/describe.ts";
+import { describeOwnCluster } from "../cluster/describe.ts";
 import { PlacementStage, podSpecOf, SPEC } from "./fixtures/placement-stage.ts";
 
 const POLICIES = "/apis/kupid.gardener.cloud/v1alpha1/clusterpodschedulingpolicies";
@@ -37,74 +37,70 @@ describeOwnCluster("values from the namespace", {}, (cluster) => {
       ),
     );
 
-  test(
-    "one policy serves every team, and a namespace without the label is counted",
-    async () => {
-      await stage.install();
-      await stage.createNamespace("payments", { team: "blue" });
-      await stage.createNamespace("search", { team: "red" });
-      await stage.policies({ teams: TEAMS });
-      for (const [namespace, team] of [
-        ["payments", "blue"],
-        ["search", "red"],
-      ] as const) {
-        const spec = await created("web", namespace);
-        expect(at(spec, "nodeSelector")).toEqual({ "example.com/team": team });
-        expect(listAt(spec, "tolerations")).toContainEqual({
-          key: "example.com/team",
-          operator: "Equal",
-          value: team,
-          effect: "NoSchedule",
-        });
-        expect(
-          at(
-            spec,
-            "affinity",
-            "nodeAffinity",
-            "requiredDuringSchedulingIgnoredDuringExecution",
-            "nodeSelectorTerms",
-          ),
-        ).toEqual([{ matchExpressions: [{ key: "example.com/pool", operator: "In", values: [team] }] }]);
-      }
-      expect(at(await created("web", "shop"), "nodeSelector")).toBeUndefined();
-      await eventually("the skipped namespace in the status", async () => {
-        const found = await cluster().call("GET", `${POLICIES}/teams`);
-        return Number(at(found, "status", "skipped") ?? 0) > 0;
+  test("one policy serves every team, and a namespace without the label is counted", async () => {
+    await stage.install();
+    await stage.createNamespace("payments", { team: "blue" });
+    await stage.createNamespace("search", { team: "red" });
+    await stage.policies({ teams: TEAMS });
+    for (const [namespace, team] of [
+      ["payments", "blue"],
+      ["search", "red"],
+    ] as const) {
+      const spec = await created("web", namespace);
+      expect(at(spec, "nodeSelector")).toEqual({ "example.com/team": team });
+      expect(listAt(spec, "tolerations")).toContainEqual({
+        key: "example.com/team",
+        operator: "Equal",
+        value: team,
+        effect: "NoSchedule",
       });
+      expect(
+        at(
+          spec,
+          "affinity",
+          "nodeAffinity",
+          "requiredDuringSchedulingIgnoredDuringExecution",
+          "nodeSelectorTerms",
+        ),
+      ).toEqual([{ matchExpressions: [{ key: "example.com/pool", operator: "In", values: [team] }] }]);
+    }
+    expect(at(await created("web", "shop"), "nodeSelector")).toBeUndefined();
+    await eventually("the skipped namespace in the status", async () => {
+      const found = await cluster().call("GET", `${POLICIES}/teams`);
+      return Number(at(found, "status", "skipped") ?? 0) > 0;
+    });
 
-      // The CRD itself refuses what is ambiguous, and takes manifests of kupid as they are.
-      const post = (name: string, spec: JsonObject) =>
-        cluster().request("POST", `${POLICIES}?dryRun=All`, {
-          apiVersion: "kupid.gardener.cloud/v1alpha1",
-          kind: "ClusterPodSchedulingPolicy",
-          metadata: { name },
-          spec: { namespaceSelector: {}, podSelector: {}, ...spec },
-        });
-      const both = await post("both", {
-        fromNamespace: { nodeSelector: { pool: { label: "a", annotation: "b" } } },
+    // The CRD itself refuses what is ambiguous, and takes manifests of kupid as they are.
+    const post = (name: string, spec: JsonObject) =>
+      cluster().request("POST", `${POLICIES}?dryRun=All`, {
+        apiVersion: "kupid.gardener.cloud/v1alpha1",
+        kind: "ClusterPodSchedulingPolicy",
+        metadata: { name },
+        spec: { namespaceSelector: {}, podSelector: {}, ...spec },
       });
-      expect(both.status).toBe(422);
-      expect(JSON.stringify(both.body)).toContain("either label or annotation is required");
-      expect((await post("kupid", { nodeSelector: { pool: "etcd" } })).status).toBe(201);
+    const both = await post("both", {
+      fromNamespace: { nodeSelector: { pool: { label: "a", annotation: "b" } } },
+    });
+    expect(both.status).toBe(422);
+    expect(JSON.stringify(both.body)).toContain("either label or annotation is required");
+    expect((await post("kupid", { nodeSelector: { pool: "etcd" } })).status).toBe(201);
 
-      // Another label is drift, of the field that follows it.
-      await cluster().call("PATCH", "/api/v1/namespaces/search", { metadata: { labels: { team: "green" } } });
-      const kubeconfig = await cluster().kubeconfig();
-      await eventually("the drift of web", async () => {
-        const ran = await program([
-          "placement",
-          "status",
-          "-n",
-          "search",
-          "-o",
-          "json",
-          "--kubeconfig",
-          kubeconfig,
-        ]);
-        const [workload] = listAt(JSON.parse(ran.out || "null"), "workloads");
-        return listAt(workload, "carries").some((one) => stringAt(one, "state") === "stale");
-      });
-    },
-    LONG,
-  );
+    // Another label is drift, of the field that follows it.
+    await cluster().call("PATCH", "/api/v1/namespaces/search", { metadata: { labels: { team: "green" } } });
+    const kubeconfig = await cluster().kubeconfig();
+    await eventually("the drift of web", async () => {
+      const ran = await program([
+        "placement",
+        "status",
+        "-n",
+        "search",
+        "-o",
+        "json",
+        "--kubeconfig",
+        kubeconfig,
+      ]);
+      const [workload] = listAt(JSON.parse(ran.out || "null"), "workloads");
+      return listAt(workload, "carries").some((one) => stringAt(one, "state") === "stale");
+    });
+  });
 });
