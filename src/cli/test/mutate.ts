@@ -7,7 +7,7 @@ import { problem } from "../../core/policy/problem.ts";
 import { mismatches } from "../../core/suite/expectation.ts";
 import type { Equivalent } from "../../core/suite/suite.ts";
 import { readText } from "../../files/reader/bytes.ts";
-import { locateProblems, readManifests } from "../../files/reader/read-documents.ts";
+import { linesOf, readManifests } from "../../files/reader/read-documents.ts";
 import { entriesOf, writtenPath } from "../../files/source/entry.ts";
 import { scanAll } from "../../files/source/tree.ts";
 import type { InputProblem } from "../review/input.ts";
@@ -202,9 +202,7 @@ function titleOf(resource: string): string {
 /** An object of a source as it is written. */
 interface Written {
   readonly label: string;
-  readonly text: string;
-  readonly document: number;
-  readonly path: (inside: Path) => Path;
+  readonly line: (field: Path) => number;
 }
 
 /** Where the objects of a source, and its configuration, are written. */
@@ -216,33 +214,25 @@ class Places {
     const { files: found } = await scanAll(files);
     for (const { path } of found) {
       const { text } = await readText(path);
+      const lines = linesOf(text);
       for (const { value, document, path: inside } of readManifests(text).manifests)
         for (const entry of entriesOf(value, { file: path, document, path: inside, ordinal: 0 }, resources)
           .entries)
           places.#written.set(`${entry.resource.name} ${entry.namespace}/${entry.name}`, {
             label: shownPath(path),
-            text,
-            document,
-            path: (field) => [...entry.place.path, ...writtenPath(entry, field)],
+            line: (field) => lines(document, [...entry.place.path, ...writtenPath(entry, field)]),
           });
     }
-    if (config !== undefined)
-      places.#written.set(CONFIGURATION, {
-        label: shownPath(config),
-        text: (await readText(config)).text,
-        document: 0,
-        path: (field) => field,
-      });
+    if (config !== undefined) {
+      const lines = linesOf((await readText(config)).text);
+      places.#written.set(CONFIGURATION, { label: shownPath(config), line: (field) => lines(0, field) });
+    }
     return places;
   }
 
   locate(key: string, field: Path): Place | undefined {
     const found = this.#written.get(key);
     if (found === undefined) return undefined;
-    const { label, text, document, path } = found;
-    return {
-      file: label,
-      line: locateProblems(text, [{ document, path: path(field), message: "" }])[0]?.line ?? 0,
-    };
+    return { file: found.label, line: found.line(field) };
   }
 }

@@ -5,7 +5,7 @@ import type { Path } from "../../core/path.ts";
 import { type Problem, problem } from "../../core/policy/problem.ts";
 import { isSuite, readSuite, type Suite } from "../../core/suite/suite.ts";
 import { reasonOf, Unreadable } from "../../files/reader/bytes.ts";
-import { located, locateProblems, readManifests } from "../../files/reader/read-documents.ts";
+import { linesOf, located, readManifests } from "../../files/reader/read-documents.ts";
 import { scanDirectory } from "../../files/source/tree.ts";
 import { CallError } from "../exit.ts";
 import type { InputProblem, InputText, Place } from "../review/input.ts";
@@ -52,6 +52,7 @@ export async function readSuites(
       // Other files of a directory may be templates or tests of another program.
       if (found.isDirectory() && !input.text.includes("TestSuite")) continue;
       const { manifests, problems: wrong } = readManifests(input.text);
+      const lines = linesOf(input.text);
       for (const one of wrong) problems.push({ input, located: one });
       for (const { value, document, path: inside } of manifests) {
         if (!isSuite(value) || !isObject(value)) continue;
@@ -66,7 +67,7 @@ export async function readSuites(
             input,
             document,
             place,
-            line: lineIn(input, document, inside),
+            line: (field) => lines(document, [...inside, ...field]),
           });
       }
     }
@@ -79,11 +80,6 @@ export async function readSuites(
 async function filesOf(directory: string): Promise<string[]> {
   const { files } = await scanDirectory(directory);
   return files.map(({ path }) => path).sort();
-}
-
-function lineIn(input: InputText, document: number, inside: Path): (path: Path) => number {
-  return (path) =>
-    locateProblems(input.text, [{ document, path: [...inside, ...path], message: "" }])[0]?.line ?? 1;
 }
 
 async function readText(

@@ -104,6 +104,21 @@ export function locateProblems(text: string, wanted: readonly Wanted[]): (Locate
   });
 }
 
+/** The line of any field of a text, from one. Documents are parsed once each, for many places of one text. */
+export function linesOf(text: string): (document: number, path: Path) => number {
+  const { chunks } = cutDocuments(text);
+  const lines = new LineIndex(text);
+  const parsed = new Map<Chunk, TextDocument>();
+  return (document, path) => {
+    const chunk = chunks[document];
+    if (chunk === undefined) return 1;
+    const known = parsed.get(chunk) ?? parseDocument(chunk.text);
+    parsed.set(chunk, known);
+    const { key, value } = known.locate(path);
+    return lines.lineAt(chunk.offset + (key ?? value).start);
+  };
+}
+
 /** A longer scalar was not meant as a boolean or number. */
 const QUOTED_LENGTH = 60;
 
