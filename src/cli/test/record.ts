@@ -79,7 +79,8 @@ export async function record(directory: string, options: WorldOptions, io: Io): 
     await mkdir(directory, { recursive: true });
     await writeFile(join(directory, "cluster.yaml"), `${yamlDocuments(objects)}\n`);
     await writeFile(join(directory, "suite.yaml"), `${yamlText(suite)}\n`);
-    screen.out(`${cases.length} cases are recorded in ${join(directory, "suite.yaml")}`);
+    const count = cases.length === 1 ? "1 case is" : `${cases.length} cases are`;
+    screen.out(`${count} recorded in ${join(directory, "suite.yaml")}`);
     screen.note(`Run "${io.name} test ${directory}" to repeat them.`);
     return EXIT.fine;
   } finally {
