@@ -12,7 +12,7 @@ import { entriesOf, writtenPath } from "../../files/source/entry.ts";
 import { scanAll } from "../../files/source/tree.ts";
 import type { InputProblem } from "../review/input.ts";
 import { shownPath } from "./read-suites.ts";
-import { type CaseResult, judgeCase, policiesOf, type Stage, type SuiteResult } from "./run-suite.ts";
+import { type CaseResult, judgeCase, policiesOf, type SuiteResult, type SuiteStage } from "./run-suite.ts";
 
 /** A mutant, and the case that noticed it. */
 export interface MutantResult {
@@ -37,14 +37,14 @@ export interface Mutation {
 /** One mutant, before any case has seen it. */
 interface Attempt {
   readonly policy: string;
-  readonly stage: Stage;
+  readonly stage: SuiteStage;
   readonly path: Path;
   readonly change: string;
-  readonly place: Place | undefined;
-  readonly world: () => Stage["world"] | Promise<Stage["world"]>;
+  readonly place: FileLine | undefined;
+  readonly world: () => SuiteStage["world"] | Promise<SuiteStage["world"]>;
 }
 
-interface Place {
+interface FileLine {
   readonly file: string;
   readonly line: number;
 }
@@ -74,8 +74,8 @@ export async function mutate(
 
 async function firstFailure(
   cases: readonly CaseResult[],
-  stage: Stage,
-  world: Stage["world"],
+  stage: SuiteStage,
+  world: SuiteStage["world"],
 ): Promise<string | undefined> {
   for (const { one, ready } of cases) {
     if (ready === undefined || ready.stage !== stage || one.expect === undefined) continue;
@@ -122,7 +122,7 @@ export function scoreOf(mutants: readonly MutantResult[]): number {
 }
 
 /** Mutants of the policies under test, of other objects that modules weaken, and of settings. One that usher would refuse is none. */
-async function attemptsOf(stage: Stage, named: readonly string[] | undefined): Promise<Attempt[]> {
+async function attemptsOf(stage: SuiteStage, named: readonly string[] | undefined): Promise<Attempt[]> {
   const { assembly } = stage.world;
   const isNamed = (key: string) => named?.includes(key) ?? true;
   const places = await Places.read(stage);
@@ -182,7 +182,7 @@ async function attemptsOf(stage: Stage, named: readonly string[] | undefined): P
 const CONFIGURATION = "UsherConfiguration";
 
 async function storedObject(
-  { world }: Stage,
+  { world }: SuiteStage,
   resource: string,
   namespace: string,
   name: string,
@@ -209,7 +209,7 @@ interface Written {
 class Places {
   readonly #written = new Map<string, Written>();
 
-  static async read({ files, config, resources }: Stage): Promise<Places> {
+  static async read({ files, config, resources }: SuiteStage): Promise<Places> {
     const places = new Places();
     const { files: found } = await scanAll(files);
     for (const { path } of found) {
@@ -230,7 +230,7 @@ class Places {
     return places;
   }
 
-  locate(key: string, field: Path): Place | undefined {
+  locate(key: string, field: Path): FileLine | undefined {
     const found = this.#written.get(key);
     if (found === undefined) return undefined;
     return { file: found.label, line: found.line(field) };

@@ -10,10 +10,10 @@ import type { ReviewResult } from "../../core/review/result.ts";
 import { reviewWithPods, userInfoFor } from "../../core/review/review.ts";
 import {
   ChangedFields,
-  type Decision,
   decisionOf,
   type Mismatch,
   mismatches,
+  type ObservedDecision,
   reconciledDecision,
   withoutEffect,
 } from "../../core/suite/expectation.ts";
@@ -33,7 +33,7 @@ import { assembleFor } from "../source/source.ts";
 import { fileOf, NamedFiles, type SuiteFile } from "./read-suites.ts";
 
 /** A source of policies, opened for the cases that are judged by it. */
-export interface Stage {
+export interface SuiteStage {
   readonly files: readonly string[];
   readonly world: World;
   readonly resources: Resources;
@@ -50,7 +50,7 @@ export interface Stage {
 /** A case that is ready to be judged, as often as mutants ask for it. */
 export interface ReadyCase {
   readonly one: Case;
-  readonly stage: Stage;
+  readonly stage: SuiteStage;
   readonly request: AdmissionRequest;
   readonly written: JsonObject | undefined;
   readonly now: number;
@@ -63,7 +63,7 @@ export interface CaseResult {
   readonly ready?: ReadyCase;
   /** Absent where the case could not be judged. */
   readonly result?: ReviewResult;
-  readonly decision?: Decision;
+  readonly decision?: ObservedDecision;
   readonly mismatches: readonly Mismatch[];
   /** Why the case is an error: it could not be judged, or can't fail. */
   readonly problems: readonly InputProblem[];
@@ -73,7 +73,7 @@ export interface CaseResult {
 export interface SuiteResult {
   readonly file: SuiteFile;
   readonly cases: readonly CaseResult[];
-  readonly stages: readonly Stage[];
+  readonly stages: readonly SuiteStage[];
   /** Of the suite as a whole: a source that can't be read, a policy that no case touches. */
   readonly problems: readonly InputProblem[];
 }
@@ -83,8 +83,8 @@ export class SuiteRunner {
   readonly #io: Io;
   readonly #screen: Terminal;
   readonly #files = new NamedFiles();
-  readonly #stages = new Map<string, Promise<Stage | undefined>>();
-  readonly #extended = new Map<SuiteFile, Map<Stage, Stage>>();
+  readonly #stages = new Map<string, Promise<SuiteStage | undefined>>();
+  readonly #extended = new Map<SuiteFile, Map<SuiteStage, SuiteStage>>();
 
   constructor(io: Io, screen: Terminal) {
     this.#io = io;
@@ -98,7 +98,7 @@ export class SuiteRunner {
   async run(file: SuiteFile, progress: (done: number) => void): Promise<SuiteResult> {
     const problems: InputProblem[] = [];
     const cases: CaseResult[] = [];
-    const stages = new Set<Stage>();
+    const stages = new Set<SuiteStage>();
     for (const [i, one] of file.suite.cases.entries()) {
       progress(i);
       const stage = await this.#stageOf(file, one, problems);
@@ -117,7 +117,7 @@ export class SuiteRunner {
     file: SuiteFile,
     { source, index }: Case,
     problems: InputProblem[],
-  ): Promise<Stage | undefined> {
+  ): Promise<SuiteStage | undefined> {
     const at: Path = source === undefined ? ["source"] : ["cases", index, "source"];
     const wrong = (path: Path, one: Problem) =>
       problems.push({ place: file.place([]), problem: { ...one, path } });
@@ -142,7 +142,7 @@ export class SuiteRunner {
   }
 
   /** The stage of one suite: with the objects that it adds. */
-  #withObjects(file: SuiteFile, stage: Stage, problems: InputProblem[]): Stage | undefined {
+  #withObjects(file: SuiteFile, stage: SuiteStage, problems: InputProblem[]): SuiteStage | undefined {
     const { objects } = file.suite;
     if (objects.length === 0) return stage;
     const known = this.#extended.get(file)?.get(stage);
@@ -160,17 +160,17 @@ export class SuiteRunner {
       ];
     });
     if (problems.length > 0) return undefined;
-    const extended: Stage = {
+    const extended: SuiteStage = {
       ...stage,
       world: stage.world.with(changes),
       reconfigured: async (...settings) => (await stage.reconfigured(...settings)).with(changes),
     };
-    const all = this.#extended.get(file) ?? new Map<Stage, Stage>();
+    const all = this.#extended.get(file) ?? new Map<SuiteStage, SuiteStage>();
     this.#extended.set(file, all.set(stage, extended));
     return extended;
   }
 
-  async #open(paths: readonly string[], config: string | undefined): Promise<Stage | undefined> {
+  async #open(paths: readonly string[], config: string | undefined): Promise<SuiteStage | undefined> {
     const options = { source: paths, strict: true, ...(config === undefined ? {} : { config }) };
     const assembly = await assembleFor(options, this.#io);
     const { source, faulty, stop } = await openRead(options, assembly, this.#screen, { objectsOnly: true });
@@ -214,7 +214,7 @@ export class SuiteRunner {
     };
   }
 
-  async #judge(file: SuiteFile, one: Case, stage: Stage): Promise<CaseResult> {
+  async #judge(file: SuiteFile, one: Case, stage: SuiteStage): Promise<CaseResult> {
     const started = performance.now();
     const base = { one, line: file.line(["cases", one.index]), mismatches: [] };
     const ready = await this.#ready(file, one, stage);
@@ -252,7 +252,7 @@ export class SuiteRunner {
   async #ready(
     file: SuiteFile,
     one: Case,
-    stage: Stage,
+    stage: SuiteStage,
   ): Promise<ReadyCase | { readonly problems: readonly InputProblem[] }> {
     const object = await this.#object(file, one, stage, "object");
     if ("problems" in object) return object;
@@ -296,7 +296,7 @@ export class SuiteRunner {
   async #object(
     file: SuiteFile,
     one: Case,
-    { shape, types, world }: Stage,
+    { shape, types, world }: SuiteStage,
     field: "object" | "old",
   ): Promise<
     { readonly value: JsonObject; readonly place: Place } | { readonly problems: readonly InputProblem[] }
@@ -363,12 +363,12 @@ export class SuiteRunner {
   async #untouched(
     file: SuiteFile,
     results: readonly CaseResult[],
-    stages: readonly Stage[],
+    stages: readonly SuiteStage[],
   ): Promise<InputProblem[]> {
     const policies = new Map<
       string,
       {
-        readonly stage: Stage;
+        readonly stage: SuiteStage;
         readonly resource: string;
         readonly namespace: string;
         readonly name: string;
@@ -424,7 +424,7 @@ export class SuiteRunner {
 const NOWHERE: Place = { input: { label: "", text: "" }, document: 0, path: [] };
 
 /** The policies of a source. */
-export function policiesOf({ world, resources }: Stage) {
+export function policiesOf({ world, resources }: SuiteStage) {
   const { assembly } = world;
   return assembly.modules.flatMap(({ name: module, kinds }) =>
     [...assembly.policies(module)].flatMap(({ ref }) => {
@@ -440,7 +440,7 @@ export function policiesOf({ world, resources }: Stage) {
 function reconcileCase(
   { written = {} }: ReadyCase,
   world: World,
-): { readonly result: ReviewResult; readonly decision: Decision } {
+): { readonly result: ReviewResult; readonly decision: ObservedDecision } {
   const name = nameIn(written);
   const after = world.with([{ resource: "nodes", namespace: "", name, object: written }]).reconciled();
   const decision = reconciledDecision(written, after.get("nodes", "", name) ?? {});
@@ -458,7 +458,7 @@ export async function judgeCase(
   ready: ReadyCase,
   world: World,
   trace: boolean,
-): Promise<{ readonly result: ReviewResult; readonly decision: Decision }> {
+): Promise<{ readonly result: ReviewResult; readonly decision: ObservedDecision }> {
   const { one, request, written, now } = ready;
   if (one.operation === "RECONCILE") return reconcileCase(ready, world);
   // A draft edits in place.

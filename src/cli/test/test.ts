@@ -44,7 +44,7 @@ export async function test(names: readonly string[], options: TestOptions, io: I
       }
     }
     screen.endProgress();
-    if (options.update === true) return await record(tested);
+    if (options.update === true) return await recordResults(tested);
     printSuites(tested, { output, minScore }, screen);
     if (options.mutate === true && tested.some(({ mutation }) => mutation === undefined))
       screen.note("mutants are tried once every case of a suite passes without errors");
@@ -57,7 +57,7 @@ export async function test(names: readonly string[], options: TestOptions, io: I
     await runner.stop();
   }
 
-  async function record(tested: readonly TestedSuite[]): Promise<number> {
+  async function recordResults(tested: readonly TestedSuite[]): Promise<number> {
     const { update } = await import("./update.ts");
     for (const text of describeProblems(
       tested.flatMap((one) => [...one.problems, ...one.cases.flatMap((each) => each.problems)]),

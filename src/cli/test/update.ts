@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { Document, isMap, parseDocument } from "yaml";
-import { type Decision, expectationOf, mismatches } from "../../core/suite/expectation.ts";
+import { expectationOf, mismatches, type ObservedDecision } from "../../core/suite/expectation.ts";
 import type { Expectation } from "../../core/suite/suite.ts";
 import { cutDocuments } from "../../files/text/documents.ts";
 import type { Terminal } from "../output/terminal.ts";
@@ -53,7 +53,7 @@ export async function update(results: readonly SuiteResult[], screen: Terminal):
 /** The parts of an expectation that differ from the decision, with its values; all of it where there was none. */
 function recorded(
   { one: { expect }, mismatches: wrong }: CaseResult,
-  real: Decision,
+  real: ObservedDecision,
 ): Expectation | undefined {
   const whole = expectationOf(real);
   if (expect === undefined) return whole;

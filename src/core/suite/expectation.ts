@@ -10,7 +10,7 @@ import type { ReviewResult } from "../review/result.ts";
 import type { Expectation } from "./suite.ts";
 
 /** All of a decision that an expectation can name. */
-export interface Decision {
+export interface ObservedDecision {
   readonly verdict: Expectation["verdict"];
   readonly pods: "allow" | "deny";
   /** The object as it was given; a DELETE has none. */
@@ -29,7 +29,7 @@ export function decisionOf(
   phases: readonly Evaluation[],
   given: JsonObject | undefined,
   changed: JsonObject | undefined,
-): Decision {
+): ObservedDecision {
   const isJudged = phases.some(({ asked }) => asked.length > 0);
   const findings = phases.flatMap((phase) => phase.findings);
   const codes = [...findings, ...result.violations].flatMap(({ code = "" }) => (code === "" ? [] : [code]));
@@ -46,7 +46,7 @@ export function decisionOf(
 }
 
 /** The decision of controllers about an object that exists. */
-export function reconciledDecision(given: JsonObject, object: JsonObject): Decision {
+export function reconciledDecision(given: JsonObject, object: JsonObject): ObservedDecision {
   const verdict = equal(given, object) ? "allow" : "patch";
   return { verdict, pods: "allow", given, object, warnings: [], codes: [], events: [], causes: [] };
 }
@@ -71,7 +71,7 @@ export interface Mismatch {
 }
 
 /** How a decision differs from what is expected of it; empty where it does not. */
-export function mismatches(expect: Expectation, real: Decision): Mismatch[] {
+export function mismatches(expect: Expectation, real: ObservedDecision): Mismatch[] {
   const found: Mismatch[] = [];
   const compare = (
     path: Path,
@@ -155,7 +155,7 @@ function areMet<Part, Real>(
 /** Parts of an expectation that hold without any policy, and so can't fail. `changed`: fields that any case of the suite changes. */
 export function withoutEffect(
   expect: Expectation,
-  real: Decision,
+  real: ObservedDecision,
   changed: Pick<ReadonlySet<string>, "has">,
 ): Problem[] {
   const problems: Problem[] = [];
@@ -191,7 +191,7 @@ export function withoutEffect(
 }
 
 /** The fields that a decision changes: leaves, and the maps and lists around them. */
-function changedFields({ given, object }: Decision): Set<string> {
+function changedFields({ given, object }: ObservedDecision): Set<string> {
   const changed = new Set<string>();
   const walk = (before: Json | undefined, after: Json | undefined, path: Path): void => {
     if (equal(before, after)) return;
@@ -217,7 +217,7 @@ function textOfPath(path: Path): string {
 export class ChangedFields {
   readonly #paths = new Set<string>();
 
-  add(decision: Decision): void {
+  add(decision: ObservedDecision): void {
     for (const path of changedFields(decision)) this.#paths.add(path);
   }
 
@@ -231,7 +231,10 @@ function valueAt(object: JsonObject | undefined, name: string): Json | undefined
 }
 
 /** The manifest that an expectation describes: the real one, with the expected fields in place of the real ones. */
-export function expectedObject(expect: Expectation, { given, object }: Decision): JsonObject | undefined {
+export function expectedObject(
+  expect: Expectation,
+  { given, object }: ObservedDecision,
+): JsonObject | undefined {
   if (expect.object !== undefined) return expect.object as JsonObject;
   if (expect.verdict === "deny" || expect.verdict === "unjudged") return undefined;
   let expected: Json = expect.verdict === "allow" ? (given ?? {}) : (object ?? given ?? {});
@@ -262,7 +265,7 @@ function withValue(object: Json, name: string, value: Json | undefined): Json {
 }
 
 /** The expectation that a decision meets: what `--update` and `--record` write. */
-export function expectationOf(real: Decision, whole = false): Expectation {
+export function expectationOf(real: ObservedDecision, whole = false): Expectation {
   const { given, object } = real;
   const set: Record<string, Json> = {};
   const removed: string[] = [];
@@ -306,7 +309,7 @@ function joined(name: string, key: string): string {
   return name === "" ? key : `${name}.${key}`;
 }
 
-function recordedEvents({ events }: Decision): Json {
+function recordedEvents({ events }: ObservedDecision): Json {
   return events.map(({ reason, type, message }) => ({ reason, type, message }));
 }
 
