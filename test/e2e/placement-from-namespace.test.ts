@@ -40,6 +40,7 @@ describeOwnCluster("values from the namespace", {}, (cluster) => {
     );
 
   test("installs, and refuses what is ambiguous by the CRD itself, while manifests of kupid stay valid", async () => {
+    await cluster().createNode("plain");
     await stage.install();
     const post = (name: string, spec: JsonObject) =>
       cluster().request("POST", `${POLICIES}?dryRun=All`, {
