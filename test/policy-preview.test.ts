@@ -345,7 +345,7 @@ describe("the preview is bounded, and never stands in the way of the write", () 
     const started = performance.now();
     const [first] = await unspecific(zone("b"), { ...source, fetch: slow });
     expect(performance.now() - started).toBeLessThan(3_500);
-    expect(first).toMatch(/\(looked at [02468]+ of 100 pods; usher diff looks at all of them\)$/);
+    expect(first).toMatch(/\(looked at \d+ of 100 pods; usher diff looks at all of them\)$/);
   });
 
   test("a source that never answers costs a second", async () => {
@@ -399,7 +399,7 @@ describe("the preview is bounded, and never stands in the way of the write", () 
       turns++;
     }
     await preview;
-    // In one go it takes a quarter of a second, and in slices of 2 ms more than 100 turns.
+    // In one go it takes a quarter of a second, and in slices of 1 ms more than 200 turns.
     expect(turns).toBeGreaterThan(20);
   });
 

@@ -81,7 +81,7 @@ async function start(servers: Servers): Promise<Served> {
 }
 
 /** Milliseconds of each review, sorted. */
-async function innocent(server: Served, seconds: number): Promise<number[]> {
+export async function innocent(server: Served, seconds: number): Promise<number[]> {
   const send = sender(server);
   const bodies = reviews("wanted", 10);
   const sent: Promise<number>[] = [];
@@ -115,7 +115,7 @@ async function stormOf(server: Served, signal: AbortSignal): Promise<number[]> {
 }
 
 /** Milliseconds until the whole response is there. */
-function sender(server: Served): (phase: string, body: string) => Promise<number> {
+export function sender(server: Served): (phase: string, body: string) => Promise<number> {
   const agent = new Agent({ keepAlive: true, ca: readFileSync(server.ca) });
   return (phase, body) =>
     new Promise((resolve, reject) => {

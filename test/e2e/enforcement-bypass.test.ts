@@ -1,8 +1,9 @@
 // Ways in which a tenant might bypass enforcement, tried on a real control plane with its own controllers.
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { type Json, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
 import { PROVENANCE } from "../../src/core/provenance/annotation.ts";
-import { program } from "../cli/usher.ts";
+import { folder, program, usher } from "../cli/usher.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
 import { nameIn, PlacementStage, podSpecOf, SPEC, warningsOf } from "./fixtures/placement-stage.ts";
@@ -82,6 +83,46 @@ describeOwnCluster("enforcement", {}, (cluster) => {
     await eventually("enforcement to be registered", async () => {
       return (await create("pods?dryRun=All", pod("probe", ELSEWHERE))) === 403;
     });
+  });
+
+  test("says when the policy is written what it changes for existing pods, also on a dry run", async () => {
+    const path = "/apis/kupid.gardener.cloud/v1alpha1/clusterpodschedulingpolicies/pool?dryRun=All";
+    const edited = await cluster().request("PATCH", path, { spec: { nodeSelector: { pool: "other" } } });
+    expect(edited.status).toBe(200);
+    expect(warningsOf(edited)).toMatch(
+      /if created again, \d+ existing pods? would be .* \(looked at (\d+) of \1 pods\)/,
+    );
+    expect(warningsOf(edited)).toMatch(
+      /shop\/(?:slipped|older-\S+).*: refused for other reasons, USHER-P30: /,
+    );
+    const same = await cluster().request("PATCH", path, { metadata: { labels: { touched: "yes" } } });
+    expect(warningsOf(same)).not.toContain("existing pod");
+  });
+
+  test("records the policy, its generation and its rule of a refusal, which explain shows", async () => {
+    expect(await create("pods", pod("explained", ELSEWHERE))).toBe(403);
+    const entry = await eventually("the refusal in the audit log", async () =>
+      cluster()
+        .auditLog()
+        .find(({ objectRef, verb }) => verb === "create" && objectRef?.name === "explained"),
+    );
+    expect(Object.entries(entry.annotations ?? {})).toContainEqual([
+      expect.stringMatching(/\.usher\.dev\/placement\.refused-by$/),
+      expect.stringMatching(/^ClusterPodSchedulingPolicy\/pool@1 \S+ USHER-P30$/),
+    ]);
+    const files = folder({
+      "audit.log": JSON.stringify(entry),
+      "pod.json": JSON.stringify({
+        apiVersion: "v1",
+        kind: "Pod",
+        metadata: { name: "explained", namespace: NAMESPACE, labels: LABELS },
+        spec: ELSEWHERE,
+      }),
+    });
+    const access = ["--kubeconfig", await cluster().kubeconfig()];
+    const log = ["--audit-log", join(files, "audit.log")];
+    const { out } = await usher(["explain", "-f", join(files, "pod.json"), ...log, ...access]);
+    expect(out).toMatch(/audit log +\S+ +ClusterPodSchedulingPolicy\/pool +1 +\S+ +.*USHER-P30/);
   });
 
   test("refuses a pod that claims to belong to a DaemonSet, also with a node", async () => {

@@ -19,9 +19,9 @@ import type { Source } from "../../core/view/source.ts";
 /** As long as Pod Security looks at pods when the level of a namespace changes. */
 const MOST_MS = 1_000;
 
-/** Reviews wait for one slice at most. A page of this many pods is parsed in about as long. */
-const SLICE_MS = 2;
-const PAGE = 20;
+/** Other reviews wait for one slice at most. A page of this many pods is parsed in about as long. */
+const SLICE_MS = 1;
+const PAGE = 10;
 
 const BUSY = "not compared with what exists: another policy is being compared; usher diff compares it";
 
@@ -89,33 +89,44 @@ export class PolicyPreview {
   }
 }
 
-/** Ends early where the time is over: the total then exceeds what was read. */
+/** Each page is asked for while the one before it is judged. Ends early where the time is over: not all was read then. */
 async function* podPages(
   host: Host,
   namespace: string | undefined,
   remaining: () => number,
 ): AsyncGenerator<PodPage> {
   const where = namespace === undefined ? {} : { namespace };
-  let token: string | undefined;
-  for (let read = 0; read < MOST_PODS && remaining() > 0; ) {
+  const ask = (token?: string) => {
     const list = { resource: "pods", ...where, ...(token === undefined ? {} : { continue: token }) };
-    const timeoutMs = Math.ceil(remaining());
-    const asked = host.fetch([{ list, limit: PAGE, share: 1, timeoutMs }]);
-    // A source that does not keep to the timeout is not waited for.
-    const abort = new AbortController();
-    const [fact] = await Promise.race([asked, sleep(timeoutMs, [undefined], { signal: abort.signal })]);
-    abort.abort();
+    return inTime(remaining(), (timeoutMs) => host.fetch([{ list, limit: PAGE, share: 1, timeoutMs }]));
+  };
+  let asked = ask();
+  for (let read = 0; read < MOST_PODS && remaining() > 0; ) {
+    const [fact] = (await asked) ?? [];
     if (fact === undefined || !("found" in fact) || !Array.isArray(fact.found)) {
       if (fact === undefined || remaining() <= 0) return;
+      if ("absent" in fact) return yield { pods: [], last: true };
       throw new Error(failureOf(fact) ?? "not a list");
     }
     const pods = fact.found.filter(isObject);
+    const { next } = fact;
+    if (next !== undefined) asked = ask(next);
     const total = fact.total === undefined ? undefined : read + fact.total;
-    token = fact.next;
-    yield { pods, total, last: token === undefined && fact.complete };
-    if (token === undefined) return;
+    yield { pods, total, last: next === undefined && fact.complete };
+    if (next === undefined) return;
     read += pods.length;
   }
+}
+
+/** A source that does not keep to the timeout is not waited for: then `undefined`. */
+async function inTime<Value>(
+  ms: number,
+  ask: (timeoutMs: number) => Promise<Value>,
+): Promise<Value | undefined> {
+  const timeoutMs = Math.max(1, Math.ceil(ms));
+  const over = new AbortController();
+  const late = sleep(timeoutMs, undefined, { signal: over.signal });
+  return Promise.race([ask(timeoutMs), late]).finally(() => over.abort());
 }
 
 /** Lets other work come in between after each slice. */
