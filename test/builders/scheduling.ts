@@ -1,10 +1,5 @@
 import type { Json, JsonObject } from "../../src/core/json.ts";
-import {
-  type Feasibility,
-  feasibleNodes,
-  prepareWorld,
-  verdictOn,
-} from "../../src/core/scheduling/scheduling.ts";
+import { type Feasibility, feasibleNodes, prepareWorld } from "../../src/core/scheduling/scheduling.ts";
 import type { SchedulingWorld } from "../../src/core/scheduling/world.ts";
 
 /** A cluster state in which everything is in the view, and empty. */
@@ -62,8 +57,8 @@ export function verdicts(pod: JsonObject, world: Partial<SchedulingWorld>): Read
   return Object.fromEntries(names.map((name) => [name, said(feasibility, name)]));
 }
 
-function said(feasibility: Feasibility, node: string): string {
-  const verdict = verdictOn(feasibility, node);
+function said({ groups }: Feasibility, node: string): string {
+  const verdict = groups.find(({ nodes }) => nodes.includes(node))?.verdict;
   if (verdict === undefined || verdict.kind === "fits") return verdict?.kind ?? "missing";
   return `${verdict.kind === "unknown" ? "unknown " : ""}${verdict.filter}: ${verdict.reason}`;
 }

@@ -23,6 +23,18 @@ describe("a table", () => {
     ]);
   });
 
+  test("of unknown width is as wide as long names where most are long, and else lets one overflow", () => {
+    const name = (end: string) => `Deployment ${"team-".repeat(12)}${end}`;
+    const long = [name("a"), name("b"), name("c")].map((one) => [one, "changed"]);
+    const starts = table(["OBJECT", "AFTER"], long).map((line) => line.search(/AFTER|changed/));
+    expect(new Set(starts).size).toBe(1);
+    expect(table(["OBJECT", "AFTER"], [...long.slice(0, 1), ["Pod a", "same"]])).toEqual([
+      "OBJECT   AFTER",
+      `${name("a")}   changed`,
+      "Pod a    same",
+    ]);
+  });
+
   test("that fits is the same as without a width", () => {
     const short = [["a", "b", "c"]];
     expect(table(HEADER, short, 200)).toEqual(table(HEADER, short));

@@ -448,7 +448,9 @@ function printOne(
       out(printable(`  on ${node} now, by spec.nodeName; as a new pod:`));
     for (const { verdict, nodes: names } of nodes.groups) {
       const shownNames =
-        names.length > 5 ? `${names.slice(0, 5).join(", ")} and ${names.length - 5} more` : names.join(", ");
+        names.length > 5
+          ? `${names.slice(0, 5).join(", ")} and ${(names.length - 5).toLocaleString("en")} more`
+          : names.join(", ");
       out(
         printable(
           `  ${verdict.kind === "fits" ? "fits" : verdict.kind === "unknown" ? `unknown: ${verdict.reason}` : `not: ${verdict.reason} (${verdict.filter})`}: ${shownNames}`,

@@ -52,7 +52,7 @@ function workloadEntry(one: WorkloadDifference, all: boolean): Entry {
     changes.push(...nodeCells(nodes, fitsNowhere(one), all));
   if (fitsNowhere(one))
     for (const { reason, nodes: count } of nodes?.after?.rejected ?? [])
-      changes.push([`! ${count} ${reason}`, "scheduler"]);
+      changes.push([`! ${number(count)} ${reason}`, "scheduler"]);
   return {
     names: [name],
     before: sideCell(before, nodes?.before),
@@ -97,7 +97,7 @@ function nodeCells(
 function namesText(noun: string, names: readonly string[], all: boolean): string {
   const shown = all ? names : names.slice(0, SHOWN_NAMES);
   const more = names.length - shown.length;
-  return `${noun}${names.length === 1 ? "" : "s"} ${shown.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+  return `${noun}${names.length === 1 ? "" : "s"} ${shown.join(", ")}${more > 0 ? ` and ${number(more)} more` : ""}`;
 }
 
 function sideCell(side: Side | undefined, reach: Reach | undefined): string {
@@ -106,14 +106,16 @@ function sideCell(side: Side | undefined, reach: Reach | undefined): string {
   if (reach === undefined || reach.total === 0) return "admitted";
   const { fits, unknown, total } = reach;
   if (fits + unknown === 0) return "fits nowhere";
-  if (unknown === 0) return `${fits} of ${nodesText(total)}`;
+  const nodes = plural(total, "node");
+  if (unknown === 0) return `${number(fits)} of ${nodes}`;
   return fits === 0
-    ? `perhaps ${unknown} of ${nodesText(total)}`
-    : `${fits} of ${nodesText(total)}, ${unknown} unknown`;
+    ? `perhaps ${number(unknown)} of ${nodes}`
+    : `${number(fits)} of ${nodes}, ${number(unknown)} unknown`;
 }
 
-function nodesText(count: number): string {
-  return count === 1 ? "1 node" : `${count} nodes`;
+/** `1,667`, as in all sentences. */
+function number(count: number): string {
+  return count.toLocaleString("en");
 }
 
 const STANDING_CELLS: Readonly<Record<StandingDifference["effect"], readonly [string, string]>> = {
@@ -138,7 +140,7 @@ function standingEntry({ object, effect, lines }: StandingDifference): Entry {
 /** Rows of a table: further names and changes on rows of their own. */
 function rowsOf({ names, before, after, changes }: Entry): string[][] {
   const more = names.length - SHOWN_NAMES - 1;
-  const shown = more > 0 ? [...names.slice(0, SHOWN_NAMES), `and ${more + 1} more`] : names;
+  const shown = more > 0 ? [...names.slice(0, SHOWN_NAMES), `and ${number(more + 1)} more`] : names;
   const height = Math.max(shown.length, changes.length, 1);
   return Array.from({ length: height }, (_, i) => {
     const [text = i === 0 ? "-" : "", by = i === 0 ? "-" : ""] = changes[i] ?? [];
@@ -211,18 +213,20 @@ export function summaryLines(foresight: Foresight): string[] {
     [counts.added, "new"],
     [counts.removed, "gone"],
   ];
-  const parts = verbs.filter(([count]) => count > 0).map(([count, verb]) => `${count} ${verb}`);
-  const differ = `${counts.workloads} of ${plural(looked.workloads, "workload")} ${counts.workloads === 1 ? "differs" : "differ"}: ${parts.join(", ")}`;
+  const parts = verbs.filter(([count]) => count > 0).map(([count, verb]) => `${number(count)} ${verb}`);
+  const differ = `${number(counts.workloads)} of ${plural(looked.workloads, "workload")} ${counts.workloads === 1 ? "differs" : "differ"}: ${parts.join(", ")}`;
   const nowhere =
     counts.fitNowhere === 0
       ? ""
-      : `; ${counts.fitNowhere} ${counts.fitNowhere === 1 ? "fits" : "fit"} nowhere`;
+      : `; ${number(counts.fitNowhere)} ${counts.fitNowhere === 1 ? "fits" : "fit"} nowhere`;
   const pool = (effect: string) => pools.filter((one) => one.effect === effect).map((one) => one.pool);
   return [
     ...(counts.workloads > 0 ? [`${differ}${nowhere}`] : []),
     ...(counts.daemonSets > 0 ? [`${plural(counts.daemonSets, "DaemonSet")} with other pods`] : []),
     ...(counts.nodes > 0
-      ? [`${counts.nodes} of ${plural(looked.nodes, "node")} ${counts.nodes === 1 ? "differs" : "differ"}`]
+      ? [
+          `${number(counts.nodes)} of ${plural(looked.nodes, "node")} ${counts.nodes === 1 ? "differs" : "differ"}`,
+        ]
       : []),
     ...(counts.usersOverLimit > 0 ? [`${plural(counts.usersOverLimit, "user")} over the limit`] : []),
     ...pool("empties").map((name) => `pool ${name} empties: no workload may run there`),
@@ -254,7 +258,7 @@ export function markdownOf(entries: readonly Entry[]): string[] {
     `| ${COLUMNS.map(() => "---").join(" | ")} |`,
     ...entries.map(({ names, before, after, changes }) => {
       const more = names.length - SHOWN_NAMES - 1;
-      const shown = more > 0 ? [...names.slice(0, SHOWN_NAMES), `and ${more + 1} more`] : names;
+      const shown = more > 0 ? [...names.slice(0, SHOWN_NAMES), `and ${number(more + 1)} more`] : names;
       const texts = changes.length === 0 ? ["-"] : changes.map(([text]) => code(text));
       const by = [...new Set(changes.map(([, one]) => one))].filter((one) => one !== "-");
       return `| ${shown.map(cell).join("<br>")} | ${cell(before)} | ${cell(after)} | ${texts.join("<br>")} | ${by.map(cell).join(", ") || "-"} |`;

@@ -1,4 +1,7 @@
-/** Where the width of the output is unknown, a longer cell overflows in its own row and does not widen the column of all others. */
+/**
+ * Where the width of the output is unknown, a longer cell overflows in its own row and does not widen the column of all others; unless most
+ * cells are longer, as long names are.
+ */
 const WIDEST = 60;
 
 /** Between two columns, as in kubectl. */
@@ -44,12 +47,17 @@ export function tableRows(
 }
 
 function widest(rows: readonly (readonly string[])[], column: number, limit: number): number {
-  let width = 0;
+  let [width, longest, shorter, longer] = [0, 0, 0, 0];
   for (const row of rows) {
     const length = row[column]?.length ?? 0;
-    if (length <= limit && length > width) width = length;
+    longest = Math.max(longest, length);
+    if (length > limit) longer++;
+    else if (length > 0) {
+      shorter++;
+      width = Math.max(width, length);
+    }
   }
-  return width;
+  return longer > shorter ? longest : width;
 }
 
 /** Widths that fit: the widest columns give way first. */

@@ -7,7 +7,6 @@ import {
   type PreparedWorld,
   prepareWorld,
   releaseOf,
-  verdictOn,
 } from "../scheduling/scheduling.ts";
 import type { World } from "./world.ts";
 
@@ -189,16 +188,20 @@ export function reachDifference(
   after: Feasibility | undefined,
 ): ReachDifference {
   const [had, has] = [openNodes(before), openNodes(after)];
-  const reasonOf = (node: string) => {
-    const verdict = after === undefined ? undefined : verdictOn(after, node);
-    return verdict === undefined ? "node is gone" : verdict.kind === "fits" ? "" : verdict.reason;
-  };
+  // One pass: a search for each node would be quadratic.
+  const reasons = new Map(
+    (after?.groups ?? []).flatMap(({ verdict, nodes }) =>
+      verdict.kind === "fails" ? nodes.map((node) => [node, verdict.reason] as const) : [],
+    ),
+  );
   return {
     ...(before === undefined ? {} : { before: reachOf(before) }),
     ...(after === undefined ? {} : { after: reachOf(after) }),
     gained: [...has.difference(had)],
     lost:
-      after === undefined ? [] : [...had.difference(has)].map((node) => ({ node, reason: reasonOf(node) })),
+      after === undefined
+        ? []
+        : [...had.difference(has)].map((node) => ({ node, reason: reasons.get(node) ?? "node is gone" })),
   };
 }
 

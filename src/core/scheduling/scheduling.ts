@@ -75,11 +75,6 @@ export function feasibilityByClass(world: PreparedWorld): (pod: JsonObject) => F
   };
 }
 
-/** The verdict on one node; `undefined` where the world has no such node. */
-export function verdictOn({ groups }: Feasibility, node: string): NodeVerdict | undefined {
-  return groups.find(({ nodes }) => nodes.includes(node))?.verdict;
-}
-
 function verdictOf(outcome: Outcome): NodeVerdict {
   if (outcome === undefined) return FITS;
   const { filter } = outcome;
