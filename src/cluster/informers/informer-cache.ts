@@ -3,7 +3,7 @@ import { resourceName } from "../../core/evaluate/request.ts";
 import type { Log } from "../../core/log.ts";
 import { type Declarations, type Read, readsOf } from "../../core/module/module.ts";
 import { kindResource } from "../../core/policy/kind.ts";
-import { projector } from "../../core/view/projection.ts";
+import { projectorOf } from "../../core/view/projection.ts";
 import type { Change } from "../../core/view/view.ts";
 import { withoutManagedFields } from "../client/api-response.ts";
 import type { Client } from "../client/client.ts";
@@ -236,7 +236,6 @@ export function watchedResources(declarations: Declarations): WatchedResource[] 
 }
 
 function merged(resource: string, reads: readonly Read[]): WatchedResource {
-  const paths = reads.flatMap(({ keep }) => keep);
   const selectors = new Set(reads.map(({ labelSelector }) => labelSelector ?? ""));
   const [selector = ""] = selectors;
   const names = new Set(reads.map(({ name }) => name));
@@ -249,6 +248,6 @@ function merged(resource: string, reads: readonly Read[]): WatchedResource {
     ...(selectors.size === 1 && selector !== "" ? { labelSelector: selector } : {}),
     ...(names.size === 1 && name !== undefined ? { only: { name } } : {}),
     ...(reads.every(({ presence }) => presence === true) ? { presence: true } : {}),
-    prune: projector(paths),
+    prune: projectorOf(reads),
   };
 }

@@ -5,11 +5,10 @@ import type { Hook } from "../module/hook.ts";
 import type { Installation } from "../module/installation.ts";
 import type { Evaluator, Module } from "../module/module.ts";
 import { safeguard } from "../module/safeguard.ts";
-import type { Path } from "../path.ts";
 import { versionOf } from "../policy/check.ts";
 import { type Kind, kindResource, type Prepared } from "../policy/kind.ts";
 import { problem } from "../policy/problem.ts";
-import { projector, withoutBookkeeping } from "../view/projection.ts";
+import { projectorOf, withoutBookkeeping } from "../view/projection.ts";
 import { Store } from "../view/store.ts";
 import { type Change, type Index, objectKey, type View } from "../view/view.ts";
 import type { PolicyRef } from "./finding.ts";
@@ -252,14 +251,11 @@ function readersOf(modules: readonly Module[]): Map<string, readonly Module[]> {
 }
 
 function keepsOf(modules: readonly Module[]): Map<string, (object: JsonObject) => JsonObject> {
-  const keeps = new Map<string, readonly Path[]>();
-  for (const { reads } of modules) {
-    for (const read of reads) {
-      const name = resourceName(read);
-      keeps.set(name, [...(keeps.get(name) ?? []), ...read.keep]);
-    }
-  }
-  return new Map([...keeps].map(([name, paths]) => [name, projector(paths)]));
+  const reads = Map.groupBy(
+    modules.flatMap((module) => module.reads),
+    resourceName,
+  );
+  return new Map([...reads].map(([name, all]) => [name, projectorOf(all)]));
 }
 
 function indexesOf(modules: readonly Module[]): Map<string, readonly Index[]> {

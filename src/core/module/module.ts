@@ -19,6 +19,7 @@ import {
   type SettingCondition,
 } from "../policy/setting-condition.ts";
 import type { Index, View } from "../view/view.ts";
+import type { DashboardParts } from "./dashboard.ts";
 import type { Gate, Gates } from "./gates.ts";
 import type { Hook } from "./hook.ts";
 import type { Installation } from "./installation.ts";
@@ -37,6 +38,8 @@ export interface Read {
   readonly scope: "Cluster" | "Namespaced";
   /** The fields to keep of each object beside its name; other changes are ignored. */
   readonly keep: readonly Path[];
+  /** Reduces each object further than `keep` can say: nothing else of it stays in memory. Idempotent. @default no further */
+  readonly reduce?: (object: JsonObject) => JsonObject;
   readonly indexes?: readonly Index[];
   readonly labelSelector?: string;
   /** Only the object of this name; usher has no right to others. @default all */
@@ -230,6 +233,8 @@ export interface Module<Policy = unknown> {
   readonly lint?: (policies: readonly WrittenPolicy<Policy>[]) => readonly PolicyProblem[];
   /** Where its injections into workloads can be compared with current policies, and reapplied. */
   readonly driftScan?: DriftScan;
+  /** What the dashboard shows of it beside policies. @default nothing */
+  readonly dashboard?: DashboardParts;
   /** Its settings where a command asks what would happen: it then also judges for the component that judges in the cluster. @default its own */
   readonly foresightSettings?: (settings: JsonObject | undefined) => JsonObject;
   /**

@@ -33,13 +33,18 @@ interface KeptPlace {
 }
 
 /** Reduces objects to the places that modules read: every watch event is reduced, so paths are split once. */
-export function projector(keep: readonly Path[]): (object: JsonObject) => JsonObject {
+export function projector(
+  keep: readonly Path[],
+  /** Applied to what is kept. */
+  reductions: readonly ((object: JsonObject) => JsonObject)[] = [],
+): (object: JsonObject) => JsonObject {
   const places = [...ALWAYS, ...keep].map((path) => ({
     path,
     parents: path.slice(0, -1).map(String),
     key: String(path.at(-1)),
   }));
-  return (object) => project(object, places);
+  if (reductions.length === 0) return (object) => project(object, places);
+  return (object) => reductions.reduce((kept, reduce) => reduce(kept), project(object, places));
 }
 
 function project(object: JsonObject, places: readonly KeptPlace[]): JsonObject {
@@ -60,4 +65,18 @@ function project(object: JsonObject, places: readonly KeptPlace[]): JsonObject {
     setOwn(here, key, value);
   }
   return kept;
+}
+
+/** What several readers of a resource keep of its objects together. */
+export function projectorOf(
+  reads: readonly {
+    readonly keep: readonly Path[];
+    readonly reduce?: (object: JsonObject) => JsonObject;
+  }[],
+): (object: JsonObject) => JsonObject {
+  const reductions = reads.flatMap(({ reduce }) => reduce ?? []);
+  return projector(
+    reads.flatMap(({ keep }) => keep),
+    reductions,
+  );
 }

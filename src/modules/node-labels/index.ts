@@ -1,6 +1,7 @@
 import { defineModule } from "../../core/module/module.ts";
 import { defineReconciler } from "../../core/module/reconciler.ts";
 import { CODES } from "./codes.ts";
+import { dashboard } from "./dashboard.ts";
 import { declaration } from "./declaration.ts";
 import { startupCleanup } from "./desired/node-patch.ts";
 import { standing } from "./desired/standing.ts";
@@ -18,6 +19,7 @@ export const nodeLabels = defineModule<Policy>({
   name: MODULE,
   summary: declaration.summary,
   lint: contradictions,
+  dashboard,
   kinds: [labels, ownedLabels],
   reads: [
     {

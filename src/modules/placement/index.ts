@@ -3,6 +3,7 @@ import { defineReconciler } from "../../core/module/reconciler.ts";
 import { PolicyIndex } from "../../core/policy/policy-index.ts";
 import { CODES } from "./codes.ts";
 import { NODES } from "./criteria/selected-nodes.ts";
+import { dashboard } from "./dashboard.ts";
 import { declaration } from "./declaration.ts";
 import { DRIFT_ACCESS, driftScan } from "./drift/drift-scan.ts";
 import { enforce } from "./enforce/enforcement.ts";
@@ -22,6 +23,7 @@ import { WEBHOOKS } from "./status/effect.ts";
 export const placement: Module = defineModule<PlacementPolicy>({
   name: declaration.name,
   summary: declaration.summary,
+  dashboard,
   kinds: [clusterPodSchedulingPolicy, podSchedulingPolicy],
   reads: [
     {

@@ -3,6 +3,7 @@ import { type Context, defineModule, PREVIEW_ACCESS } from "../../core/module/mo
 import { defineReconciler } from "../../core/module/reconciler.ts";
 import { moduleSetting } from "../../core/policy/setting-condition.ts";
 import { CODES } from "./codes.ts";
+import { dashboard } from "./dashboard.ts";
 import { declaration } from "./declaration.ts";
 import { type Exception, Exceptions } from "./exceptions/exceptions.ts";
 import { runHandler } from "./hooks/handler.ts";
@@ -27,6 +28,7 @@ import {
 export const podOS = defineModule<Exception>({
   name: MODULE,
   summary: declaration.summary,
+  dashboard,
   kinds: [podSecurityException],
   reads: [
     NODES,

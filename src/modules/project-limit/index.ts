@@ -1,6 +1,7 @@
 import { defineModule } from "../../core/module/module.ts";
 import { defineReconciler } from "../../core/module/reconciler.ts";
 import { CODES } from "./codes.ts";
+import { dashboard } from "./dashboard.ts";
 import { declaration } from "./declaration.ts";
 import { evaluatorOf } from "./evaluator.ts";
 import { limitHooks } from "./hooks/hooks.ts";
@@ -23,6 +24,7 @@ import { standing } from "./usage/subject-usage.ts";
 export const projectLimit = defineModule<ProjectLimits>({
   name: declaration.name,
   summary: declaration.summary,
+  dashboard,
   kinds: [projectRequestLimit],
   stateKinds: [projectUsage],
   reads: [

@@ -181,6 +181,14 @@ export function whyNot(selector: CompiledSelector, labels: JsonObject | undefine
   return undefined;
 }
 
+/** What a selector selects, for people: `app=etcd, disk in (fast, fastest)`. */
+export function describeSelector(selector: CompiledSelector | undefined): string {
+  if (selector === undefined) return "unknown: the selector can't be read";
+  if (selector.kind === "nothing") return "none";
+  if (selector.kind === "everything") return "all";
+  return selector.requirements.map(wanted).join(", ");
+}
+
 function wanted({ key, operator, values }: Requirement): string {
   if (operator === "Exists") return `a label ${key}`;
   if (operator === "DoesNotExist") return `no label ${key}`;
