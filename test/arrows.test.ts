@@ -44,7 +44,8 @@ const ALLOWED: Record<string, readonly string[]> = {
   cluster: ["core"],
   // The operator makes the certificates that admission serves with.
   operator: ["core", "cluster", "admission"],
-  cli: ["core", "modules", "admission", "files", "cluster", "operator"],
+  dashboard: ["core"],
+  cli: ["core", "modules", "admission", "files", "cluster", "operator", "dashboard"],
   library: ["core", "modules"],
 };
 

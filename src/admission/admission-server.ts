@@ -1,5 +1,6 @@
 import { X509Certificate } from "node:crypto";
 import type { Effects } from "../core/evaluate/effects.ts";
+import type { Evaluation } from "../core/evaluate/evaluate-hooks.ts";
 import type { Log } from "../core/log.ts";
 import type { Tracing } from "../core/module/installation.ts";
 import type { Count } from "../core/module/metric.ts";
@@ -11,7 +12,8 @@ import type { ReviewApi } from "./aggregated/review-api.ts";
 import { startHeartbeat } from "./observe/health.ts";
 import { sampledLog } from "./observe/log-sampling.ts";
 import { createMetrics } from "./observe/metrics/metrics.ts";
-import { openOps } from "./observe/ops.ts";
+import { type Ops, openOps } from "./observe/ops.ts";
+import { recordedDecision } from "./observe/recorded-decisions.ts";
 import type { ReviewTracer } from "./observe/tracing/tracing.ts";
 import { afterResponse } from "./review/after-response.ts";
 import { ReviewHandler } from "./review/handle.ts";
@@ -67,6 +69,8 @@ export interface AdmissionOptions {
   readonly acceptsToken?: AcceptsToken | undefined;
   /** Receives events and tallies, after the response. */
   readonly effects?: ((effects: Effects) => void) | undefined;
+  /** Tells decisions on the ops port, to this machine alone: where the cluster is files, there are no events to see. @default false */
+  readonly tellsDecisions?: boolean | undefined;
   /** Called if a client got no answer: it disconnected, or its connection was closed because of a limit. */
   readonly callFailed?: (() => void) | undefined;
   /** Absent if this process runs no controller. */
@@ -128,6 +132,7 @@ export async function startAdmission(options: AdmissionOptions): Promise<Admissi
       metrics: async () => (await creatingMetrics).text(),
       log,
       heartbeatTimeoutMs: options.heartbeatTimeoutMs,
+      decisions: options.tellsDecisions === true && bind === LOOPBACK,
     });
     stops.push(
       () => creatingMetrics.then((metrics) => metrics.stop(), ignore),
@@ -149,7 +154,12 @@ export async function startAdmission(options: AdmissionOptions): Promise<Admissi
       aggregated: aggregated && new AggregatedServing({ source, log, now, ...aggregated }),
       limits,
       handle: new ReviewHandler({ source, log, now, acceptsToken: options.acceptsToken }).handle,
-      afterResponse: afterResponse({ log, count: metrics.count, effects: options.effects }),
+      afterResponse: afterResponse({
+        log,
+        count: metrics.count,
+        effects: options.effects,
+        decided: options.tellsDecisions === true ? teller(ops, now ?? Date.now) : undefined,
+      }),
       observe: (phase, status, seconds) => {
         metrics.observe(phase, status, seconds);
         if (status === CLIENT_CLOSED_REQUEST) options.callFailed?.();
@@ -187,6 +197,17 @@ export async function startAdmission(options: AdmissionOptions): Promise<Admissi
     await Promise.all(stops.map((stop) => stop()));
     throw error;
   }
+}
+
+/** Tells what was changed, refused or warned about. */
+function teller({ tell }: Ops, now: () => number): (evaluation: Evaluation) => void {
+  let number = 0;
+  return (evaluation) => {
+    const decision = recordedDecision(evaluation, number + 1, now());
+    if (decision.verdict === "allowed") return;
+    number += 1;
+    tell(decision);
+  };
 }
 
 /** OpenTelemetry is loaded only here, and only if tracing is on. */

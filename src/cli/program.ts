@@ -52,6 +52,7 @@ Exit codes: 0 success, 1 found something, 2 invalid arguments or input,
 3 usher or the cluster failed.`,
     );
   serveCommand(usher, io);
+  dashboardCommand(usher, io);
   reviewCommand(usher, io, outcome);
   testCommand(usher, io, outcome);
   lintCommand(usher, io, outcome);
@@ -113,6 +114,36 @@ Examples:
     )
     .action(async (options) => {
       const { serve: run } = await import("./serve/serve.ts");
+      await run(options, io);
+    });
+}
+
+function dashboardCommand(usher: Command, io: Io): void {
+  const dashboard = usher
+    .command("dashboard")
+    .summary("show nodes, pods and policies in a browser")
+    .description(
+      "Serves a page on 127.0.0.1: which pods are on which nodes, by which policy, whether they may be there, and what an edit would change. It reads the cluster of a kubeconfig with your rights, or files with --source, and writes nothing. Data of Secrets and values of environment variables are not shown. Prints an address that works once and opens a session for this browser. Ends with Ctrl-C.",
+    )
+    .addOption(sourceFlag())
+    .option("--port <n>", "port of the page; 0 chooses a free one", port, 8090)
+    .option("--open", "open the page in the browser")
+    .option(
+      "--decisions <url>",
+      "with --source: show the decisions of a server on the same files, by its address of health and metrics",
+    )
+    .addOption(output(["text", "json"], "text", "format of the ready line"));
+  evaluating(calling(dashboard))
+    .addHelpText(
+      "after",
+      `
+Examples:
+  ${io.name} dashboard --source examples/cluster
+  ${io.name} dashboard --context staging --open
+  ${io.name} dashboard --source policies/ --decisions http://127.0.0.1:8080`,
+    )
+    .action(async (options) => {
+      const { dashboard: run } = await import("./dashboard/dashboard.ts");
       await run(options, io);
     });
 }

@@ -15,7 +15,9 @@ const CONNECTIONS = 100;
 const METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
 /** A server of health and metrics, which does not listen yet. */
-export function opsServer(pageAt: (path: string, query: string) => Page | Promise<Page>): Server {
+export function opsServer(
+  pageAt: (path: string, query: string, host: string) => Page | Promise<Page>,
+): Server {
   const server = createServer(
     { headersTimeout: RECEIVE_MS, requestTimeout: RECEIVE_MS, connectionsCheckingInterval: 1_000 },
     (request, response) => {
@@ -25,8 +27,9 @@ export function opsServer(pageAt: (path: string, query: string) => Page | Promis
         send(response, READ_ONLY);
         return;
       }
-      const page = pageAt(path, query);
-      const type = path === "/metrics" ? METRICS_TYPE : undefined;
+      const page = pageAt(path, query, request.headers.host ?? "");
+      const type =
+        path === "/metrics" ? METRICS_TYPE : path === "/decisions" ? "application/json" : undefined;
       if (page instanceof Promise) void page.then((ready) => send(response, ready, type));
       else send(response, page, type);
     },

@@ -1,9 +1,11 @@
+import { randomUUID } from "node:crypto";
 import type { AddressInfo } from "node:net";
 import { parentPort, workerData } from "node:worker_threads";
 import { Health } from "./health.ts";
 import type { FromOps, OpsWork, ToOps } from "./ops.ts";
 import { INDEX, livez, ownMetrics, type Page, readyz, UNKNOWN_PAGE } from "./ops-pages.ts";
 import { opsServer } from "./ops-server.ts";
+import { MOST_RECORDED, type RecordedDecision } from "./recorded-decisions.ts";
 
 /** Health and metrics in a separate thread: probes must be answered correctly while the main thread is stuck. */
 
@@ -32,8 +34,22 @@ async function metrics(): Promise<Page> {
   return { status: 200, body: snapshot.text + ownMetrics(health, work.heartbeatTimeoutMs, age) };
 }
 
-function pageAt(path: string, query: string): Page | Promise<Page> {
+const decisions: RecordedDecision[] = [];
+/** A reader notices by it that this server started again. */
+const instance = randomUUID();
+
+/** The decisions after a number. Names of users and objects are for this machine's person alone, and for no site that its browser shows. */
+function decisionsAfter(query: string, host: string): Page {
+  if (!work.decisions || !/^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/.test(host)) return UNKNOWN_PAGE;
+  const after = Number(new URLSearchParams(query).get("after") ?? 0);
+  const fresh = decisions.filter(({ number }) => !(number <= after));
+  return { status: 200, body: `${JSON.stringify({ instance, decisions: fresh })}\n` };
+}
+
+function pageAt(path: string, query: string, host: string): Page | Promise<Page> {
   switch (path) {
+    case "/decisions":
+      return decisionsAfter(query, host);
     case "/livez":
     case "/healthz":
       return livez(health, work.heartbeatTimeoutMs);
@@ -55,6 +71,11 @@ server.listen({ host: work.bind, port: work.port }, () =>
 );
 
 port?.on("message", (message: ToOps) => {
+  if ("decision" in message) {
+    decisions.push(message.decision);
+    if (decisions.length > MOST_RECORDED) decisions.shift();
+    return;
+  }
   snapshot = { text: message.metrics, at: performance.now() };
   asked?.resolve();
   asked = undefined;

@@ -3,6 +3,7 @@ import { factsOf, type Log } from "../../core/log.ts";
 import { type Address, addressOf, listenError } from "../server/address.ts";
 import type { Health } from "./health.ts";
 import { HEARTBEAT_TIMEOUT_MS } from "./ops-pages.ts";
+import type { RecordedDecision } from "./recorded-decisions.ts";
 
 /** How long a scrape waits for the main thread's metrics before it gets the last ones. A usual scrape timeout is 10 s. */
 const METRICS_TIMEOUT_MS = 250;
@@ -14,6 +15,8 @@ export interface OpsWork {
   readonly port: number;
   readonly heartbeatTimeoutMs: number;
   readonly metricsTimeoutMs: number;
+  /** Whether decisions are told. */
+  readonly decisions: boolean;
 }
 
 export type FromOps =
@@ -21,9 +24,7 @@ export type FromOps =
   | { readonly failed: string }
   | { readonly wants: "metrics" };
 
-export interface ToOps {
-  readonly metrics: string;
-}
+export type ToOps = { readonly metrics: string } | { readonly decision: RecordedDecision };
 
 export interface OpsOptions {
   readonly health: Health;
@@ -33,10 +34,14 @@ export interface OpsOptions {
   readonly metrics: () => Promise<string>;
   readonly log: Log;
   readonly heartbeatTimeoutMs?: number | undefined;
+  /** Tells decisions at `/decisions`, to this machine alone. @default false */
+  readonly decisions?: boolean | undefined;
 }
 
 export interface Ops {
   readonly address: Address;
+  /** Adds a decision to those that are told. */
+  readonly tell: (decision: RecordedDecision) => void;
   readonly stop: () => Promise<void>;
 }
 
@@ -54,6 +59,7 @@ export async function openOps(options: OpsOptions): Promise<Ops> {
     port,
     heartbeatTimeoutMs: options.heartbeatTimeoutMs ?? HEARTBEAT_TIMEOUT_MS,
     metricsTimeoutMs: METRICS_TIMEOUT_MS,
+    decisions: options.decisions === true,
   };
   // Flags of the main thread (a debugger, a test runner's hooks) do not apply to this one.
   const worker = new Worker(workerUrl(), { workerData: work, execArgv: [], name: "usher-ops" });
@@ -84,7 +90,8 @@ export async function openOps(options: OpsOptions): Promise<Ops> {
     await worker.terminate();
   };
   try {
-    return { address: addressOf("http", bind, await promise), stop };
+    const tell = (decision: RecordedDecision) => worker.postMessage({ decision } satisfies ToOps);
+    return { address: addressOf("http", bind, await promise), tell, stop };
   } catch (error) {
     await stop();
     throw error;

@@ -18,6 +18,8 @@ export interface AfterResponseOptions {
   readonly count: (counts: readonly Count[]) => void;
   /** Receives events to write and tallies to keep. @default none */
   readonly effects?: ((effects: Effects) => void) | undefined;
+  /** Receives every evaluation in which a hook took part. @default none */
+  readonly decided?: ((evaluation: Evaluation) => void) | undefined;
 }
 
 /**
@@ -35,9 +37,10 @@ export function afterResponse(options: AfterResponseOptions): (evaluation: Evalu
   };
 }
 
-function record(evaluation: Evaluation, { log, count, effects }: AfterResponseOptions): void {
+function record(evaluation: Evaluation, { log, count, effects, decided }: AfterResponseOptions): void {
   // No hook matched the request.
   if (evaluation.asked.length === 0) return;
+  decided?.(evaluation);
   if (effects === undefined) count(countsAfter(evaluation));
   else {
     const due = effectsOf(evaluation);

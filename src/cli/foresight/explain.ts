@@ -54,7 +54,7 @@ interface SetValue {
 }
 
 /** All that is known of one object; the JSON output is exactly this. */
-interface Explanation {
+export interface Explanation {
   readonly object: ReviewResult["object"];
   readonly set: readonly SetValue[];
   /** The decision if it were created now, with the trace of every policy. */
@@ -84,7 +84,12 @@ export async function explain(what: readonly string[], options: ExplainOptions, 
     if (objects === undefined) return EXIT.wrong;
     for (const reason of opened.partial) screen.complain(printable(`partial, not read: ${reason}`));
     const explained: Explanation[] = [];
-    for (const object of objects) explained.push(await explanationOf(object, opened, options, io, screen));
+    for (const object of objects) {
+      const { auditLog } = options;
+      const recorded =
+        auditLog === undefined ? [] : await auditRefusals(auditLog, object, opened, io, screen);
+      explained.push(await explanationOf(object, opened, { written: files.length > 0, recorded }));
+    }
     print(explained, opened, options.output, screen, io);
     if (opened.faulty) return EXIT.wrong;
     return opened.partial.length > 0 ? EXIT.failed : EXIT.fine;
@@ -135,15 +140,14 @@ async function readObjects(
   });
 }
 
-async function explanationOf(
+/** Explains one object in a world; `written`: it is a manifest, not a stored object. */
+export async function explanationOf(
   object: JsonObject,
-  opened: OpenedWorld,
-  options: ExplainOptions,
-  io: Io,
-  screen: Terminal,
+  opened: Pick<OpenedWorld, "world" | "resources">,
+  { written, recorded = [] }: { readonly written: boolean; readonly recorded?: readonly RecordedRefusal[] },
 ): Promise<Explanation> {
   const { world } = opened;
-  const request = requestOf(object, opened, (options.filename ?? []).length > 0);
+  const request = requestOf(object, opened, written);
   const { result, pod, evaluation } = await reviewWithPods(request, world, { trace: true, now: Date.now() });
   const { object: before, origins } = beforeUsher(object);
   const isNode = stringAt(object, "kind") === "Node";
@@ -162,12 +166,7 @@ async function explanationOf(
     ...(placements === undefined
       ? {}
       : { nodes: placements.of(pod, stringAt(object, "kind") ?? "", own === undefined ? [] : [own]) }),
-    refusals: [
-      ...(await recordedEvents(object, opened)),
-      ...(options.auditLog === undefined
-        ? []
-        : await auditRefusals(options.auditLog, object, opened, io, screen)),
-    ].map((refusal) => {
+    refusals: [...(await recordedEvents(object, opened)), ...recorded].map((refusal) => {
       const now = refusal.policy === undefined ? undefined : generationOf(refusal.policy, world);
       return typeof now === "number" ? { ...refusal, generationNow: now } : refusal;
     }),
@@ -201,7 +200,7 @@ function whenSet(object: JsonObject): string | undefined {
 /** The request that creates the object as it was before usher. */
 function requestOf(
   object: JsonObject,
-  { world, resources }: OpenedWorld,
+  { world, resources }: Pick<OpenedWorld, "world" | "resources">,
   written: boolean,
 ): AdmissionRequest {
   const apiVersion = stringAt(object, "apiVersion") ?? "";
@@ -320,7 +319,10 @@ function nodeValues(node: string, { assembly }: World): SetValue[] {
 }
 
 /** Usher's events about an object, or about the namespace where a refused pod has no owner. */
-async function recordedEvents(object: JsonObject, { world }: OpenedWorld): Promise<RecordedRefusal[]> {
+async function recordedEvents(
+  object: JsonObject,
+  { world }: Pick<OpenedWorld, "world">,
+): Promise<RecordedRefusal[]> {
   const namespace = namespaceOf(object) || "default";
   const { objects } = await readAll("events.events.k8s.io", (needs) => world.fetch(needs), { namespace });
   return objects
@@ -490,7 +492,7 @@ function generationText(generation: number | undefined, now: number | undefined)
 }
 
 /** The manifest without what the API server writes and the annotation that records the change. */
-function manifest(object: JsonObject): string {
+export function manifest(object: JsonObject): string {
   const { status: _status, ...rest } = object;
   const metadata = isObject(rest["metadata"]) ? rest["metadata"] : {};
   const { managedFields: _fields, resourceVersion: _version, annotations, ...kept } = metadata;

@@ -107,6 +107,7 @@ export async function serveOpened(
     clients,
     aggregated: opened.aggregated,
     effects: opened.effects,
+    tellsDecisions: opened.tellsDecisions,
     acceptsToken: opened.acceptsToken,
     callFailed: opened.callFailed,
     tracing: opened.source.assembly.installation.tracing,

@@ -218,14 +218,20 @@ const POOL_LABELS = [
   "pool",
 ];
 
-/** The pool of each node: the value of the given label, or of the first known one that it has. Nodes without one are in none. */
-export function poolsOf(world: World, label: string | undefined): ReadonlyMap<string, string> {
+/** The pool of a node: the value of the given label, or of the first known one that it has. */
+export function poolOf(node: JsonObject, label?: string): string | undefined {
+  const labels = labelsOf(node);
   const keys = label === undefined ? POOL_LABELS : [label];
+  const value = keys.map((key) => own(labels, key)).find((one) => typeof one === "string" && one !== "");
+  return typeof value === "string" ? value : undefined;
+}
+
+/** The pool of each node. Nodes without one are in none. */
+export function poolsOf(world: World, label: string | undefined): ReadonlyMap<string, string> {
   const pools = new Map<string, string>();
   for (const node of world.list("nodes")) {
-    const labels = labelsOf(node);
-    const value = keys.map((key) => own(labels, key)).find((one) => typeof one === "string" && one !== "");
-    if (typeof value === "string") pools.set(nameOf(node), value);
+    const pool = poolOf(node, label);
+    if (pool !== undefined) pools.set(nameOf(node), pool);
   }
   return pools;
 }

@@ -1,0 +1,57 @@
+import type { Evaluation } from "../../core/evaluate/evaluate-hooks.ts";
+import { messageWithCode, policyKey } from "../../core/evaluate/finding.ts";
+import { stringAt } from "../../core/json.ts";
+
+/** One decision of this server, as its ops port tells it where the cluster is files. */
+export interface RecordedDecision {
+  /** Grows by one. */
+  readonly number: number;
+  /** RFC 3339. */
+  readonly time: string;
+  readonly verdict: "refused" | "changed" | "warned" | "allowed";
+  readonly operation: string;
+  readonly object: { readonly kind: string; readonly namespace: string; readonly name: string };
+  readonly user: string;
+  /** Keys of policies: `ClusterPodSchedulingPolicy/etcd-pool`. */
+  readonly policies: readonly string[];
+  readonly lines: readonly string[];
+}
+
+/** As many as a person scrolls through. */
+export const MOST_RECORDED = 1_000;
+
+/** Names and messages come from clients: a line of a page holds no more. */
+const LENGTH = 512;
+const MOST_LINES = 20;
+
+/** A decision without the object itself: only its name, and what was found. */
+export function recordedDecision(
+  { request, denials, findings, patched }: Evaluation,
+  number: number,
+  now: number,
+): RecordedDecision {
+  const told = findings.filter(({ outcome }) => outcome !== "same" && outcome !== "authorized");
+  const isRefused = denials.length > 0;
+  const isWarned = findings.some(({ warn, outcome }) => warn !== undefined || outcome === "would-violate");
+  const lines = isRefused ? denials.map(({ message }) => message ?? "") : told.map(messageWithCode);
+  return {
+    number,
+    time: new Date(now).toISOString(),
+    verdict: isRefused ? "refused" : patched.size > 0 ? "changed" : isWarned ? "warned" : "allowed",
+    operation: request.operation,
+    object: {
+      kind: cut(request.kind.kind),
+      namespace: cut(request.namespace),
+      name: cut(request.name || (stringAt(request.object, "metadata", "generateName") ?? "")),
+    },
+    user: cut(request.userInfo.username),
+    policies: [
+      ...new Set(findings.flatMap(({ policy }) => (policy === undefined ? [] : [cut(policyKey(policy))]))),
+    ].slice(0, MOST_LINES),
+    lines: lines.slice(0, MOST_LINES).map(cut),
+  };
+}
+
+function cut(text: string): string {
+  return text.length > LENGTH ? `${text.slice(0, LENGTH)}…` : text;
+}
