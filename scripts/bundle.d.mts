@@ -1,5 +1,5 @@
 export interface Bundle {
-  /** Names in the folder, but for `usher.mjs`. */
+  /** Paths in the folder, but for `usher.mjs`. */
   readonly files: readonly string[];
   readonly packages: readonly {
     readonly name: string;

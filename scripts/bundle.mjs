@@ -1,6 +1,7 @@
 // The command line as one bundle, with its worker beside it: what is published and put into the image.
 import { copyFileSync, readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
+import { bundlePage } from "./page.mjs";
 import { root } from "./setup.mjs";
 
 /** Of every bundle, the library's too. */
@@ -40,8 +41,15 @@ export async function bundle(outdir) {
     metafile: true,
   });
   copyFileSync(join(root, "bin/usher.mjs"), join(outdir, "usher.mjs"));
-  const files = Object.keys(metafile.outputs).map((path) => basename(path));
-  const inputs = Object.values(metafile.outputs).flatMap((output) => Object.keys(output.inputs));
+  const page = await bundlePage(join(outdir, "page"));
+  const files = [
+    ...Object.keys(metafile.outputs).map((path) => basename(path)),
+    ...page.files.map((file) => `page/${file}`),
+  ];
+  const inputs = [
+    ...Object.values(metafile.outputs).flatMap((output) => Object.keys(output.inputs)),
+    ...page.inputs,
+  ];
   const folders = inputs.map((path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0]);
   const packages = [...new Set(folders)].filter((folder) => folder !== undefined).map(packageIn);
   return { files: files.sort(), packages: packages.sort((one, other) => (key(one) < key(other) ? -1 : 1)) };

@@ -223,7 +223,7 @@ export interface PolicyList {
 }
 
 export interface Policy extends ObjectRef {
-  /** In URLs and links: `placement/ClusterPodSchedulingPolicy/etcd-pool`. */
+  /** In URLs and links: `ClusterPodSchedulingPolicy/etcd-pool`, `PodSchedulingPolicy/shop/fast-disks`. */
   readonly id: string;
   readonly module: string;
   /** Lines for people; each may be empty. */
@@ -388,7 +388,8 @@ export interface Step {
   readonly policy: PolicyLink;
   /** One rule of it. */
   readonly rule?: string;
-  readonly result: "applies" | "partly" | "not" | "refuses";
+  /** `failed`: whether it applies could not be found out. */
+  readonly result: "applies" | "partly" | "not" | "refuses" | "failed";
   readonly why: string;
   /** With a sign before each: `+ nodeSelector pool=etcd`, `= …` already set, `! …` skipped, `- …` removed. */
   readonly parts: readonly string[];

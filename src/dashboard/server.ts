@@ -176,10 +176,9 @@ class Dashboard implements DashboardServer {
     const path = url.pathname;
     const isApi = path.startsWith("/api/");
     if (!isApi && url.searchParams.has("token")) return this.#exchange(request, response, url);
-    if (!this.#hasSession(request)) {
-      if (isApi) throw new BadCall(401, "this browser has no session with the dashboard", REOPEN);
-      return sendText(response, 401, `usher dashboard: this browser has no session.\n\n${REOPEN}\n`);
-    }
+    // The page itself holds no data; without a session it says what to do.
+    if (isApi && !this.#hasSession(request))
+      throw new BadCall(401, "this browser has no session with the dashboard", REOPEN);
     if (request.method === "POST") return this.#post(request, response, path);
     if (request.method !== "GET" && request.method !== "HEAD") {
       response.setHeader("Allow", "GET, HEAD, POST");
@@ -230,7 +229,7 @@ class Dashboard implements DashboardServer {
     return `usher-dashboard-${this.port}`;
   }
 
-  /** The token for a session, once; then the address without it. */
+  /** The token for a session, once; then the address without it, whether or not the token was right. */
   #exchange(request: IncomingMessage, response: ServerResponse, url: URL): void {
     const token = url.searchParams.get("token") ?? "";
     url.searchParams.delete("token");
@@ -243,9 +242,6 @@ class Dashboard implements DashboardServer {
         "Set-Cookie",
         `${this.#cookieName}=${this.#session}; HttpOnly; SameSite=Strict; Path=/`,
       );
-    } else if (!this.#hasSession(request)) {
-      sendText(response, 403, `usher dashboard: this link is wrong, or was used already.\n\n${REOPEN}\n`);
-      return;
     }
     response.writeHead(303, { Location: there }).end();
   }
@@ -507,15 +503,6 @@ function sendJson(response: ServerResponse, status: number, value: unknown): voi
     .writeHead(status, {
       "Content-Type": "application/json; charset=utf-8",
       "Content-Length": body.byteLength,
-    })
-    .end(body);
-}
-
-function sendText(response: ServerResponse, status: number, body: string): void {
-  response
-    .writeHead(status, {
-      "Content-Type": "text/plain; charset=utf-8",
-      "Content-Length": Buffer.byteLength(body),
     })
     .end(body);
 }

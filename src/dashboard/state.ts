@@ -389,7 +389,8 @@ export class DashboardState {
     const missing = owned.filter(({ path, pending }) => pending !== undefined && !paths.has(path));
     const shownMissing = missing.map(({ path, message, by, pending }) => ({
       taint: path.startsWith("spec"),
-      text: message,
+      // The list says whether it is a label or a taint.
+      text: message.replace(/^(?:label|taint) /, ""),
       ...(by === undefined ? {} : { by: this.link(by) }),
       pending: pending ?? "",
     }));

@@ -134,7 +134,7 @@ export class WorldJudging implements Judging {
         module,
         policy: this.#link(kind, policy),
         ...(rule === undefined ? {} : { rule }),
-        result: applies === "failed" ? "refuses" : applies,
+        result: applies,
         why,
         parts,
       })),
@@ -153,7 +153,7 @@ export class WorldJudging implements Judging {
       set: set.map(({ field, value, policy, today: now, when }) => ({
         field,
         value: typeof value === "string" ? value : JSON.stringify(value),
-        by: this.#state.link(policy),
+        by: ref.kind === "Node" ? this.#named(policy) : this.#state.link(policy),
         today: now,
         ...(when === undefined ? {} : { when }),
       })),

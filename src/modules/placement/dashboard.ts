@@ -215,19 +215,25 @@ function conflictsOf(
   return found;
 }
 
-/** Whether a pod could be selected by both. */
+/** Whether one selects all pods of the other in some namespace: policies that only might meet are not worth a word. */
 function mayMeet(a: PlacementPolicy, b: PlacementPolicy, namespaces: readonly JsonObject[]): boolean {
-  if (a.podSelector === undefined || b.podSelector === undefined) return false;
-  const needs = new Map(requiredLabels(a.podSelector).map(({ key, values }) => [key, values]));
-  for (const { key, values } of requiredLabels(b.podSelector)) {
-    const others = needs.get(key);
-    if (values !== undefined && others !== undefined && !values.some((one) => others.includes(one)))
-      return false;
-  }
+  if (!covers(a, b) && !covers(b, a)) return false;
   return namespaces.some((namespace) => {
     const labels = { ...labelsOf(namespace), [NAMESPACE_NAME]: textOf(at(namespace, "metadata", "name")) };
     return [a, b].every(({ namespaceSelector: one }) => one !== undefined && matches(one, labels));
   });
+}
+
+/** Whether whatever the second selects is selected by the first too. */
+function covers({ podSelector: wide }: PlacementPolicy, { podSelector: narrow }: PlacementPolicy): boolean {
+  if (wide === undefined || narrow === undefined || narrow.kind === "nothing") return false;
+  if (wide.kind !== "requirements") return wide.kind === "everything";
+  const needs = new Map(requiredLabels(narrow).map(({ key, values }) => [key, values]));
+  return wide.requirements.every(
+    ({ key, operator, values }) =>
+      (operator === "Exists" && needs.has(key)) ||
+      (operator === "In" && needs.get(key)?.every((one) => [...values].includes(one)) === true),
+  );
 }
 
 /** Why the first wins: the order of `comparePolicies`. */

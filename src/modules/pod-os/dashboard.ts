@@ -195,7 +195,9 @@ function rowOf(
 /** ` spec.securityContext.runAsNonRoot: true`, relative to the pod or its template. */
 function fixesOf({ fix }: Violation): string[] {
   return (fix ?? []).map((operation) => {
-    const field = fieldPath(steps(operation.path));
+    const field = fieldPath(
+      steps(operation.path).map((one) => (/^\d+$/.test(String(one)) ? Number(one) : one)),
+    );
     return operation.op === "remove" ? ` remove ${field}` : ` ${field}: ${JSON.stringify(operation.value)}`;
   });
 }
