@@ -10,6 +10,7 @@ rmSync(results, { force: true });
 const steps = [
   ["lint and format", "@biomejs/biome/bin/biome", ["check", "."]],
   ["types", "typescript/bin/tsc", ["--noEmit"]],
+  ["types of the page", "typescript/bin/tsc", ["-p", "src/dashboard/page"]],
   ["dead code", "knip/bin/knip.js", []],
   ["code that only tests run", "knip/bin/knip.js", ["--production"]],
   ["members that only tests use", "../scripts/unused-members.mjs", []],
