@@ -6,7 +6,7 @@ import { environment, root, setup } from "./setup.mjs";
 
 const node = setup();
 const cluster = [
-  ...["--source", "examples/cluster", "--source", "examples/guard"],
+  ...["--source", "examples/cluster", "--source", "examples/tour"],
   ...["--config", "examples/configurations/node-guard.yaml"],
 ];
 const given = process.argv.slice(2);
@@ -44,7 +44,8 @@ createInterface({ input: server.stdout }).on("line", (line) => {
     console.log(text);
     if (!json)
       console.log(`
-Open the dashboard in a browser. Try, in another terminal:
+Open the dashboard in a browser: the address works once.
+Try, in another terminal:
   bin/usher review examples/pods/etcd.yaml --source examples/cluster           what would happen to this object
   bin/usher review examples/pods/etcd.yaml --source examples/cluster --trace   and why
   edit examples/cluster/policies.yaml                                          and watch this window and the dashboard

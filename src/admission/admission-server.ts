@@ -69,8 +69,8 @@ export interface AdmissionOptions {
   readonly acceptsToken?: AcceptsToken | undefined;
   /** Receives events and tallies, after the response. */
   readonly effects?: ((effects: Effects) => void) | undefined;
-  /** Tells decisions on the ops port, to this machine alone: where the cluster is files, there are no events to see. @default false */
-  readonly tellsDecisions?: boolean | undefined;
+  /** Reports decisions on the ops port, to this machine alone: where the cluster is files, there are no events to see. @default false */
+  readonly reportsDecisions?: boolean | undefined;
   /** Called if a client got no answer: it disconnected, or its connection was closed because of a limit. */
   readonly callFailed?: (() => void) | undefined;
   /** Absent if this process runs no controller. */
@@ -132,7 +132,7 @@ export async function startAdmission(options: AdmissionOptions): Promise<Admissi
       metrics: async () => (await creatingMetrics).text(),
       log,
       heartbeatTimeoutMs: options.heartbeatTimeoutMs,
-      decisions: options.tellsDecisions === true && bind === LOOPBACK,
+      decisions: options.reportsDecisions === true && bind === LOOPBACK,
     });
     stops.push(
       () => creatingMetrics.then((metrics) => metrics.stop(), ignore),
@@ -158,7 +158,7 @@ export async function startAdmission(options: AdmissionOptions): Promise<Admissi
         log,
         count: metrics.count,
         effects: options.effects,
-        decided: options.tellsDecisions === true ? teller(ops, now ?? Date.now) : undefined,
+        decided: options.reportsDecisions === true ? reporter(ops, now ?? Date.now) : undefined,
       }),
       observe: (phase, status, seconds) => {
         metrics.observe(phase, status, seconds);
@@ -199,14 +199,14 @@ export async function startAdmission(options: AdmissionOptions): Promise<Admissi
   }
 }
 
-/** Tells what was changed, refused or warned about. */
-function teller({ tell }: Ops, now: () => number): (evaluation: Evaluation) => void {
+/** Reports what was changed, refused or warned about. */
+function reporter({ report }: Ops, now: () => number): (evaluation: Evaluation) => void {
   let number = 0;
   return (evaluation) => {
     const decision = recordedDecision(evaluation, number + 1, now());
     if (decision.verdict === "allowed") return;
     number += 1;
-    tell(decision);
+    report(decision);
   };
 }
 

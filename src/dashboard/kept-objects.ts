@@ -182,7 +182,7 @@ const METADATA: readonly Path[] = [
 ];
 
 /** A heartbeat changes only times, which are not kept. Rules set annotations of any domain, so those of a node stay. */
-function reduceNode(node: JsonObject): JsonObject {
+export function reduceNode(node: JsonObject): JsonObject {
   const metadata = isObject(node["metadata"]) ? node["metadata"] : {};
   const { [COPY]: _copy, ...annotations } = annotationsOf(node) ?? {};
   const status = isObject(node["status"]) ? node["status"] : {};

@@ -65,8 +65,8 @@ const MOST_JUDGING = 4;
 /** Pages that follow changes. A browser opens six connections to one host. */
 const MOST_STREAMS = 16;
 
-/** How often changes are told at most. */
-const TELL_MS = 250;
+/** How often changes are reported at most. */
+const REPORT_MS = 250;
 
 /** A stream without a line for long is closed by some middlemen, and a browser notices a dead server. */
 const ALIVE_MS = 15_000;
@@ -145,7 +145,7 @@ class Dashboard implements DashboardServer {
     this.#server.removeListener("error", reject);
     this.#printed = `http://${LOOPBACK}:${this.port}/?token=${this.#token}`;
     this.#timers.push(
-      setInterval(() => this.#tell(), TELL_MS),
+      setInterval(() => this.#report(), REPORT_MS),
       setInterval(() => this.#write(":\n\n"), ALIVE_MS),
     );
     for (const timer of this.#timers) timer.unref();
@@ -305,7 +305,7 @@ class Dashboard implements DashboardServer {
     sendJson(response, 200, result);
   }
 
-  /** Judging takes the processor for a while: a few at once, and the rest is told to wait. */
+  /** Judging takes the processor for a while: a few at once, and the rest is asked to wait. */
   async #judge<Result>(work: () => Promise<Result>): Promise<Result> {
     if (this.#judging >= MOST_JUDGING)
       throw new BadCall(429, "several questions are being answered already", "Try again in a moment.");
@@ -370,7 +370,7 @@ class Dashboard implements DashboardServer {
     this.#due = { map: map || this.#due?.map === true, policies: policies || this.#due?.policies === true };
   }
 
-  #tell(): void {
+  #report(): void {
     if (this.#due === undefined) return;
     const parts = this.#due;
     this.#due = undefined;

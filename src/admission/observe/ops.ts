@@ -15,7 +15,7 @@ export interface OpsWork {
   readonly port: number;
   readonly heartbeatTimeoutMs: number;
   readonly metricsTimeoutMs: number;
-  /** Whether decisions are told. */
+  /** Whether decisions are reported. */
   readonly decisions: boolean;
 }
 
@@ -34,14 +34,14 @@ export interface OpsOptions {
   readonly metrics: () => Promise<string>;
   readonly log: Log;
   readonly heartbeatTimeoutMs?: number | undefined;
-  /** Tells decisions at `/decisions`, to this machine alone. @default false */
+  /** Reports decisions at `/decisions`, to this machine alone. @default false */
   readonly decisions?: boolean | undefined;
 }
 
 export interface Ops {
   readonly address: Address;
-  /** Adds a decision to those that are told. */
-  readonly tell: (decision: RecordedDecision) => void;
+  /** Adds a decision to those that are reported. */
+  readonly report: (decision: RecordedDecision) => void;
   readonly stop: () => Promise<void>;
 }
 
@@ -90,8 +90,8 @@ export async function openOps(options: OpsOptions): Promise<Ops> {
     await worker.terminate();
   };
   try {
-    const tell = (decision: RecordedDecision) => worker.postMessage({ decision } satisfies ToOps);
-    return { address: addressOf("http", bind, await promise), tell, stop };
+    const report = (decision: RecordedDecision) => worker.postMessage({ decision } satisfies ToOps);
+    return { address: addressOf("http", bind, await promise), report, stop };
   } catch (error) {
     await stop();
     throw error;

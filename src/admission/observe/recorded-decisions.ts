@@ -2,7 +2,7 @@ import type { Evaluation } from "../../core/evaluate/evaluate-hooks.ts";
 import { messageWithCode, policyKey } from "../../core/evaluate/finding.ts";
 import { stringAt } from "../../core/json.ts";
 
-/** One decision of this server, as its ops port tells it where the cluster is files. */
+/** One decision of this server, as its ops port reports it where the cluster is files. */
 export interface RecordedDecision {
   /** Grows by one. */
   readonly number: number;
@@ -30,10 +30,10 @@ export function recordedDecision(
   number: number,
   now: number,
 ): RecordedDecision {
-  const told = findings.filter(({ outcome }) => outcome !== "same" && outcome !== "authorized");
+  const reported = findings.filter(({ outcome }) => outcome !== "same" && outcome !== "authorized");
   const isRefused = denials.length > 0;
   const isWarned = findings.some(({ warn, outcome }) => warn !== undefined || outcome === "would-violate");
-  const lines = isRefused ? denials.map(({ message }) => message ?? "") : told.map(messageWithCode);
+  const lines = isRefused ? denials.map(({ message }) => message ?? "") : reported.map(messageWithCode);
   return {
     number,
     time: new Date(now).toISOString(),

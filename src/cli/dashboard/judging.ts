@@ -19,7 +19,7 @@ import { reviewWithPods } from "../../core/review/review.ts";
 import type { ReviewResult } from "../../core/review/result.ts";
 import type { Source } from "../../core/view/source.ts";
 import { objectKey } from "../../core/view/view.ts";
-import { isLive as isLivePod, keptResources, shown } from "../../dashboard/kept-objects.ts";
+import { isLive as isLivePod, keptResources, reduceNode, shown } from "../../dashboard/kept-objects.ts";
 import type * as Model from "../../dashboard/model.ts";
 import { tagsOf } from "../../dashboard/nodes.ts";
 import type { Judging } from "../../dashboard/server.ts";
@@ -303,7 +303,7 @@ export class WorldJudging implements Judging {
         ...problemsOf({ manifests: [], problems }),
         ...wrong.map((message) => ({ severity: "error" as const, message })),
       ]);
-    return [...edits, ...named.filter((one) => "change" in one)];
+    return [...edits.map(atTheDoor), ...named.filter((one) => "change" in one)];
   }
 
   async #dryRun(edits: readonly Edit[], world: World) {
@@ -447,6 +447,14 @@ export class WorldJudging implements Judging {
       }
     return { title: name };
   }
+}
+
+/** A written object is kept as a stored one is: what it hides is not in any answer. */
+function atTheDoor(edit: Edit): Edit {
+  const { change, of } = edit;
+  if (change.object === undefined || of === "policy") return edit;
+  const object = of === "node" ? reduceNode(change.object) : shown(change.object);
+  return { ...edit, change: { ...change, object } };
 }
 
 /** Wrong calls of the command line are wrong calls of the page. */

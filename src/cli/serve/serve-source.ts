@@ -24,8 +24,8 @@ export interface Served {
   readonly from: string;
   readonly certificate: LivePair | undefined;
   readonly effects: ((effects: Effects) => void) | undefined;
-  /** Whether the ops port tells decisions. @default false */
-  readonly tellsDecisions?: boolean;
+  /** Whether the ops port reports decisions. @default false */
+  readonly reportsDecisions?: boolean;
   /** Whether API servers accept a chain of certificates. @default they do */
   readonly trusts?: ((chain: string) => boolean | undefined) | undefined;
   /** Whether usher may write for a call with this path segment. @default for every call */
@@ -78,7 +78,7 @@ export async function openServed(
     source,
     inventory: inventoryOf(assembly, new Map(Object.entries(source.summary.objects))),
     from: options.source.join(" and "),
-    tellsDecisions: true,
+    reportsDecisions: true,
     stop: source.stop,
   };
 }

@@ -107,7 +107,7 @@ export async function serveOpened(
     clients,
     aggregated: opened.aggregated,
     effects: opened.effects,
-    tellsDecisions: opened.tellsDecisions,
+    reportsDecisions: opened.reportsDecisions,
     acceptsToken: opened.acceptsToken,
     callFailed: opened.callFailed,
     tracing: opened.source.assembly.installation.tracing,

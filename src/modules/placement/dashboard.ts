@@ -169,7 +169,7 @@ function refusesOf({ enforcement, onConflict, failure, targets }: PlacementPolic
 }
 
 /** Places where policies want single values. A list takes elements of every policy. */
-function wishesOf(
+function wantedBy(
   { criteria }: PlacementPolicy,
   spec: JsonObject,
 ): (readonly [place: string, value: string])[] {
@@ -195,7 +195,7 @@ function conflictsOf(
     { readonly key: string; readonly policy: PlacementPolicy; value: string }[]
   >();
   for (const [key, policy] of policies)
-    for (const [place, value] of wishesOf(policy, specOf(policy)))
+    for (const [place, value] of wantedBy(policy, specOf(policy)))
       byPlace.set(place, [...(byPlace.get(place) ?? []), { key, policy, value }]);
   const found = new Map<string, PolicyConflict[]>();
   const add = (key: string, conflict: PolicyConflict) => {
@@ -203,9 +203,9 @@ function conflictsOf(
     found.set(key, known);
     if (known.length < MOST_CONFLICTS) known.push(conflict);
   };
-  for (const [place, wishes] of byPlace)
-    for (const [i, first] of wishes.entries())
-      for (const second of wishes.slice(i + 1)) {
+  for (const [place, wanted] of byPlace)
+    for (const [i, first] of wanted.entries())
+      for (const second of wanted.slice(i + 1)) {
         if (first.value === second.value || !mayMeet(first.policy, second.policy, namespaces)) continue;
         const why = precedence(first.policy, second.policy);
         const about = `${place}: ${first.value} by ${shortName(first.key)}, ${second.value} by ${shortName(second.key)}`;
