@@ -6,7 +6,7 @@ import { environment, root, setup } from "./setup.mjs";
 
 const node = setup();
 const cluster = [
-  ...["--source", "examples/cluster", "--source", "examples/tour"],
+  ...["--source", "examples/cluster", "--source", "examples/every-module"],
   ...["--config", "examples/configurations/node-guard.yaml"],
 ];
 const given = process.argv.slice(2);

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { dashboardOf, sessionOf } from "../../test/support/dashboard/dashboard.ts";
 import type * as Model from "./model.ts";
 
-const SOURCE = ["examples/cluster", "examples/tour"];
+const SOURCE = ["examples/cluster", "examples/every-module"];
 const CONFIG = "examples/configurations/node-guard.yaml";
 
 let dashboard: Awaited<ReturnType<typeof dashboardOf>>;
@@ -265,7 +265,7 @@ describe("the example cluster", () => {
       count(result.effects, "refused"),
     ]).toEqual([1, 1, 1]);
     expect(result.command).toMatch(
-      /^usher what-if - --source examples\/cluster --source examples\/tour <<'EOF'\n[\s\S]*mode: Enable[\s\S]*\nEOF$/,
+      /^usher what-if - --source examples\/cluster --source examples\/every-module <<'EOF'\n[\s\S]*mode: Enable[\s\S]*\nEOF$/,
     );
   });
 
