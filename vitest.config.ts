@@ -9,6 +9,9 @@ const ALONE = ["test/e2e/project-limit-burst.test.ts"];
 /** Beside kube-scheduler's own filters, which are built first. */
 const ORACLE = ["test/scheduling/**/*.test.ts"];
 
+/** The page of the dashboard, in Chromium. */
+const BROWSER = ["test/dashboard/**/*.test.ts"];
+
 /** By `npm run test:long` alone. */
 const LONG = ["test/chaos/**/*.test.ts"];
 
@@ -84,7 +87,7 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["src/**/*.test.ts", "test/**/*.test.ts"],
-          exclude: [...CLUSTER, ...ORACLE, ...LONG],
+          exclude: [...CLUSTER, ...ORACLE, ...BROWSER, ...LONG],
           testTimeout: 30_000,
           // Files share what they import: that took longer than the tests themselves. Much of those is waiting for timers and other
           // processes, so that one file more than cores keeps both busy.
@@ -100,6 +103,18 @@ export default defineConfig({
           globalSetup: ["test/scheduling/global-setup.ts"],
           // The first build of the oracle takes minutes, and is no part of a test.
           hookTimeout: 120_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "browser",
+          include: BROWSER,
+          globalSetup: ["test/dashboard/global-setup.ts"],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+          isolate: false,
+          maxWorkers: 1,
         },
       },
       {

@@ -1,7 +1,7 @@
 // Explain: what usher does with an object, step by step, and where it may run.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { Explanation, Explanations, Step, Tone, Where } from "../model.ts";
+import type { Explanation, Explanations, LensInfo, Overview, Step, Tone, Where } from "../model.ts";
 import {
   Badge,
   Busy,
@@ -37,7 +37,7 @@ const VERDICTS: Readonly<Record<Explanation["verdict"], { readonly tone: Tone; r
   deny: { tone: "bad", title: "Refused" },
 };
 
-export function ExplainView() {
+export function ExplainView({ overview }: { readonly overview: Overview }) {
   const pasting = parameter("paste") !== "" || address.value.hash.startsWith("#m=");
   return (
     <div class="view">
@@ -60,13 +60,13 @@ export function ExplainView() {
             />
           </div>
         </header>
-        {pasting ? <Pasted /> : <ByName />}
+        {pasting ? <Pasted lenses={overview.lenses} /> : <ByName lenses={overview.lenses} />}
       </div>
     </div>
   );
 }
 
-function ByName() {
+function ByName({ lenses }: { readonly lenses: readonly LensInfo[] }) {
   const [kind, namespace, name] = [parameter("kind"), parameter("namespace"), parameter("name")];
   const path = name === "" ? undefined : href("/api/explain", { kind, namespace, name });
   const { data, error, slow } = useData<Explanations>(path, policiesChanged);
@@ -89,7 +89,7 @@ function ByName() {
         </Empty>
       )}
       {data?.explanations.map((explanation) => (
-        <ExplanationOf explanation={explanation} />
+        <ExplanationOf explanation={explanation} lenses={lenses} />
       ))}
     </>
   );
@@ -106,7 +106,7 @@ spec:
       image: example.com/app:1
 `;
 
-function Pasted() {
+function Pasted({ lenses }: { readonly lenses: readonly LensInfo[] }) {
   const text = useSignal("");
   const call = useCall<Explanations>();
   const hash = address.value.hash;
@@ -150,7 +150,7 @@ function Pasted() {
       {call.slow && <Busy slow what="Evaluating" />}
       {call.error !== undefined && <Failure error={call.error} />}
       {call.data?.explanations.map((explanation) => (
-        <ExplanationOf explanation={explanation} />
+        <ExplanationOf explanation={explanation} lenses={lenses} />
       ))}
     </>
   );
@@ -196,9 +196,13 @@ export function Editor(props: {
 
 // ------------------------------------------------------------------------------------------------------------- explanation
 
-function ExplanationOf({ explanation }: { readonly explanation: Explanation }) {
+function ExplanationOf(props: { readonly explanation: Explanation; readonly lenses: readonly LensInfo[] }) {
+  const { explanation, lenses } = props;
   const { object, verdict, summary, pod } = explanation;
-  const { tone, title } = VERDICTS[verdict];
+  const warned = verdict === "allow" && explanation.warnings.length > 0;
+  const { tone, title } = warned
+    ? { tone: "warning" as const, title: "Allowed with a warning" }
+    : VERDICTS[verdict];
   const applied = explanation.steps.filter(({ result }) => result !== "not");
   const others = explanation.steps.filter(({ result }) => result === "not");
   return (
@@ -236,23 +240,19 @@ function ExplanationOf({ explanation }: { readonly explanation: Explanation }) {
                 )}
               </dd>
             </div>
-            {pod.values
-              .filter(({ why }) => why !== "")
-              .map((value) => (
-                <div>
-                  <dt>
-                    <Badge tone={value.tone === "plain" ? "none" : value.tone}>{value.title}</Badge>
-                  </dt>
-                  <dd>
-                    {value.why}{" "}
-                    {value.policies.length > 0 && (
-                      <span class="muted">
-                        (<PolicyNames links={value.policies} />)
-                      </span>
-                    )}
-                  </dd>
-                </div>
-              ))}
+            {pod.values.map((value, index) => (
+              <div>
+                <dt>{lenses[index]?.title}</dt>
+                <dd>
+                  <Badge tone={value.tone === "plain" ? "none" : value.tone}>{value.title}</Badge> {value.why}{" "}
+                  {value.policies.length > 0 && (
+                    <span class="muted">
+                      By <PolicyNames links={value.policies} />.
+                    </span>
+                  )}
+                </dd>
+              </div>
+            ))}
           </dl>
         </section>
       )}

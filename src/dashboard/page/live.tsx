@@ -194,12 +194,12 @@ function DecisionRow({ decision }: { readonly decision: Decision }) {
   const at = new Date(time);
   return (
     <tr>
-      <td class="number muted">
+      <td class="number muted time">
         <time dateTime={time} title={time}>
           {Number.isNaN(at.getTime()) ? time : at.toLocaleTimeString("en-GB")}
         </time>
       </td>
-      <td>
+      <td class="time">
         <Badge tone={TONES[verdict]}>{verdict}</Badge>
         {count > 1 && <span class="muted number"> {count}×</span>}
       </td>
@@ -214,7 +214,7 @@ function DecisionRow({ decision }: { readonly decision: Decision }) {
         <PolicyNames links={policies} />
       </td>
       <td class="what">
-        <Changes lines={lines} />
+        {verdict === "changed" ? <Changes lines={lines} /> : lines.map((line) => <p>{line}</p>)}
       </td>
     </tr>
   );

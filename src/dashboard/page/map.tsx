@@ -34,9 +34,8 @@ function scaleOf(nodes: number): Scale {
 const MAX_CELLS = 280;
 
 const GAP = 8;
-const HEADING = 36;
+const HEADING = 28;
 const BLOCK_GAP = 24;
-const BLOCK_PADDING = 0;
 
 export interface PlacedTile {
   readonly node: MapNode;
@@ -82,7 +81,8 @@ export function layoutOf(map: NodeMap, width: number): Layout {
     const group = map.groups[index];
     if (group === undefined || nodes.length === 0) continue;
     const columns = Math.min(perRow, nodes.length);
-    const blockWidth = columns * (tileWidth + GAP) - GAP + 2 * BLOCK_PADDING;
+    const heading = Math.min(group.title.length * 7.5 + 128, width, 360);
+    const blockWidth = Math.max(columns * (tileWidth + GAP) - GAP, heading);
     if (x > 0 && x + blockWidth > width) {
       x = 0;
       y += shelf + BLOCK_GAP;
@@ -94,7 +94,7 @@ export function layoutOf(map: NodeMap, width: number): Layout {
       const row = nodes.slice(start, start + columns);
       const height = Math.max(...row.map((node) => tileHeight(node, scale)));
       for (const [column, node] of row.entries())
-        tiles.push({ node, x: x + BLOCK_PADDING + column * (tileWidth + GAP), y: top, height });
+        tiles.push({ node, x: x + column * (tileWidth + GAP), y: top, height });
       top += height + GAP;
     }
     groups.push({ group, x, y, width: blockWidth, tiles });
@@ -238,12 +238,7 @@ function CellsOf(props: {
   );
 }
 
-/** `etcd-0: tainted; 3 pods: 2 etcd-pool, 1 not placed` */
-export function describe(node: MapNode, categories: readonly Category[]): string {
-  const tags = node.tags.length > 0 ? `: ${node.tags.join(", ")}` : "";
-  return `${node.name}${tags}; ${describeCells(node.cells, categories)}`;
-}
-
+/** `3 pods: 2 etcd-pool, 1 no policy` */
 export function describeCells(cells: Cells, categories: readonly Category[]): string {
   const parts: string[] = [];
   for (let index = 0; index < cells.length; index += 2)
@@ -313,21 +308,29 @@ class Tile extends Component<TileProps> {
           data-node={node.name}
           tabIndex={tabbable ? 0 : -1}
           aria-pressed={chosen}
-          aria-label={describe(node, categories)}
         >
           <span class="tile-name">
             <bdi>{node.name}</bdi>
             {layout.scale.tagsHeight === 0 && node.tags.length > 0 && (
-              <span class="tile-letters">{node.tags.map((tag) => tag[0]?.toUpperCase()).join("")}</span>
+              <>
+                <span class="unseen">{`, ${node.tags.join(", ")}`}</span>
+                <span class="tile-letters" aria-hidden="true" title={node.tags.join(", ")}>
+                  {node.tags.map((tag) => tag[0]?.toUpperCase()).join("")}
+                </span>
+              </>
             )}
           </span>
           {layout.scale.tagsHeight > 0 && node.tags.length > 0 && (
             <span class="tile-tags">
               {node.tags.map((tag) => (
-                <span class={`tag tag-${tag.replaceAll(" ", "-")}`}>{tag}</span>
+                <>
+                  <span class="unseen">, </span>
+                  <span class={`tag tag-${tag.replaceAll(" ", "-")}`}>{tag}</span>
+                </>
               ))}
             </span>
           )}
+          <span class="unseen">{`; ${describeCells(node.cells, categories)}`}</span>
           <CellsOf
             cells={node.cells}
             categories={categories}
@@ -492,12 +495,12 @@ export function NodesMap(props: {
               key={group.key}
               style={{ left: `${x}px`, top: `${y}px`, width: `${blockWidth}px` }}
             >
-              <h3 title={group.title}>
+              <h2 title={group.title}>
                 <bdi>{group.title}</bdi>
                 <span class="muted">
                   {counted(group.nodes, "nodes")} · {counted(group.pods, "pods")}
                 </span>
-              </h3>
+              </h2>
               <ul aria-label={group.title}>
                 {near.map((tile) => (
                   <Tile

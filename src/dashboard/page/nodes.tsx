@@ -3,7 +3,10 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type {
   Category,
+  Cells,
+  GroupingInfo,
   LensInfo,
+  LensValue,
   MapNode,
   NodeDetail,
   NodeMap,
@@ -144,7 +147,13 @@ export function NodesView({ overview }: { readonly overview: Overview }) {
             <Busy slow={detail.slow} what="Reading the node" />
           )}
           {detail.data !== undefined && data !== undefined && (
-            <NodePanel detail={detail.data} map={data} lenses={overview.lenses} lens={lens} />
+            <NodePanel
+              detail={detail.data}
+              map={data}
+              lenses={overview.lenses}
+              lens={lens}
+              groupings={overview.groupings}
+            />
           )}
         </Panel>
       )}
@@ -158,25 +167,35 @@ function filtered(map: NodeMap, search: string): NodeMap {
   return { ...map, nodes: map.nodes.filter(({ name }) => name.toLowerCase().includes(text)) };
 }
 
-function Pending({ map }: { readonly map: NodeMap }) {
-  const letters = lettersOf(map.categories);
-  const cells = [];
-  for (let index = 0; index < map.pending.length; index += 2) {
-    const category = map.categories[map.pending[index] ?? 0];
+function CountList({
+  cells,
+  categories,
+}: {
+  readonly cells: Cells;
+  readonly categories: readonly Category[];
+}) {
+  const letters = lettersOf(categories);
+  const pairs = [];
+  for (let index = 0; index < cells.length; index += 2) {
+    const category = categories[cells[index] ?? 0];
     if (category === undefined) continue;
-    cells.push(
+    pairs.push(
       <li>
-        <Cell category={category} letter={letters[map.pending[index] ?? 0] ?? ""} />
-        <span class="number">{count(map.pending[index + 1] ?? 0)}</span> {category.title}
+        <Cell category={category} letter={letters[cells[index] ?? 0] ?? ""} />
+        <span class="number">{count(cells[index + 1] ?? 0)}</span> {category.title}
       </li>,
     );
   }
+  return pairs.length === 0 ? <p class="muted">No pods</p> : <ul>{pairs}</ul>;
+}
+
+function Pending({ map }: { readonly map: NodeMap }) {
   return (
     <section class="pending" aria-label="Pods without a node">
-      <h3>
+      <h2>
         Not on a node <span class="muted">{describeCells(map.pending, []).split(":")[0]} waiting</span>
-      </h3>
-      <ul>{cells}</ul>
+      </h2>
+      <CountList cells={map.pending} categories={map.categories} />
     </section>
   );
 }
@@ -241,7 +260,7 @@ function useHover(overview: Overview, lens: string) {
           <bdi>{line === undefined ? one.node.name : `${line.namespace}/${line.name}`}</bdi>
         </div>
         {line === undefined ? (
-          <div class="muted">{describeCells(one.node.cells, categories)}</div>
+          <CountList cells={one.node.cells} categories={categories} />
         ) : (
           <>
             <div>
@@ -289,24 +308,29 @@ function NodePanel(props: {
   readonly map: NodeMap;
   readonly lenses: readonly LensInfo[];
   readonly lens: string;
+  readonly groupings: readonly GroupingInfo[];
 }) {
-  const { detail, map, lenses, lens } = props;
+  const { detail, map, lenses, lens, groupings } = props;
   const letters = lettersOf(map.categories);
   const lensIndex = lenses.findIndex(({ name }) => name === lens);
   const pods = [...detail.pods].sort(
     (one, other) => (one.values[lensIndex]?.category ?? 0) - (other.values[lensIndex]?.category ?? 0),
   );
-  const groups = detail.groups.filter(({ title }) => title !== "");
   return (
     <>
       <p class="facts">
         {detail.tags.map((tag) => (
           <span class={`tag tag-${tag.replaceAll(" ", "-")}`}>{tag}</span>
         ))}
-        {groups.map(({ title }) => (
-          <span class="tag">{title}</span>
-        ))}
       </p>
+      <dl class="pairs">
+        {detail.groups.map(({ grouping, title }) => (
+          <>
+            <dt>{groupings.find(({ name }) => name === grouping)?.title ?? grouping}</dt>
+            <dd>{title}</dd>
+          </>
+        ))}
+      </dl>
       <p class="actions">
         <a class="button" href={href("/what-if", { edit: `Node//${detail.name}` })}>
           <Icon name="pencil" />
@@ -355,6 +379,12 @@ function NodePanel(props: {
   );
 }
 
+/** The chosen lens is what one came for. */
+function inOrder(values: readonly LensValue[], first: number) {
+  const all = values.map((value, index) => ({ value, index }));
+  return [...all.filter(({ index }) => index === first), ...all.filter(({ index }) => index !== first)];
+}
+
 function Pod(props: {
   readonly pod: PodLine;
   readonly node: string;
@@ -388,7 +418,7 @@ function Pod(props: {
       </button>
       {open && (
         <div class="pod-detail">
-          {pod.values.map((one, index) => (
+          {inOrder(pod.values, lensIndex).map(({ value: one, index }) => (
             <div class="lens">
               <div class="lens-title">
                 <span class="muted">{lenses[index]?.title}</span>

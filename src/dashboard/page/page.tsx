@@ -210,7 +210,7 @@ function View({ overview }: { readonly overview: Overview }) {
     case "/policies":
       return <PoliciesView />;
     case "/explain":
-      return <ExplainView />;
+      return <ExplainView overview={overview} />;
     case "/what-if":
       return <WhatIfView overview={overview} />;
     case "/live":
@@ -271,6 +271,8 @@ function Page() {
       </header>
       <main id="main" ref={main} tabIndex={-1}>
         <Banners />
+        {(signedOut.value || data === undefined || present === undefined) &&
+          !pathname.startsWith("/tables/") && <h1 class="unseen">Usher</h1>}
         {signedOut.value ? (
           <SignedOut />
         ) : data !== undefined ? (

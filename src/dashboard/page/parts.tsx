@@ -488,7 +488,7 @@ export function Finder(props: {
                 : `${result.object.namespace}/${result.object.name}`}
             </bdi>
             <span class="muted">
-              {result.what === "workload" || result.what === "policy" ? `${result.object.kind} · ` : ""}
+              {result.what === "workload" ? `${result.object.kind} · ` : ""}
               {result.note}
             </span>
           </li>

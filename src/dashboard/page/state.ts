@@ -42,10 +42,6 @@ export function explainHref(object: ObjectRef): string {
   return href("/explain", { kind: object.kind, namespace: object.namespace, name: object.name });
 }
 
-export function objectTitle({ kind, namespace, name }: ObjectRef): string {
-  return `${kind} ${namespace === "" ? name : `${namespace}/${name}`}`;
-}
-
 addEventListener("popstate", () => {
   address.value = new URL(location.href);
 });

@@ -106,7 +106,7 @@ function TableOf({ table }: { readonly table: Table }) {
               <dt>{title}</dt>
               <dd>
                 <span class="figure-value">{value}</span>
-                {tone !== "none" && tone !== "plain" && <ToneMark tone={tone} />}
+                {(tone === "warning" || tone === "bad") && value !== "0" && <ToneMark tone={tone} />}
               </dd>
             </div>
           ))}
@@ -191,7 +191,7 @@ function Row({ row, table }: { readonly row: TableRow; readonly table: Table }) 
           if (index > 0)
             return (
               <td class={align}>
-                <CellText cell={cell} />
+                <CellText cell={cell} row={row} />
               </td>
             );
           return (
@@ -207,13 +207,13 @@ function Row({ row, table }: { readonly row: TableRow; readonly table: Table }) 
                   }}
                 >
                   <Icon name={open ? "down" : "right"} />
-                  {row.tone !== "none" && row.tone !== "plain" && <ToneMark tone={row.tone} />}
+                  {row.tone === "bad" && <ToneMark tone={row.tone} />}
                   <bdi>{cell.text}</bdi>
                 </button>
               ) : (
                 <span class="row-opener">
                   <span class="icon" />
-                  {row.tone !== "none" && row.tone !== "plain" && <ToneMark tone={row.tone} />}
+                  {row.tone === "bad" && <ToneMark tone={row.tone} />}
                   <bdi>{cell.text}</bdi>
                 </span>
               )}
@@ -236,12 +236,12 @@ function Row({ row, table }: { readonly row: TableRow; readonly table: Table }) 
   );
 }
 
-function CellText({ cell }: { readonly cell: TableCell }) {
+function CellText({ cell, row }: { readonly cell: TableCell; readonly row: TableRow }) {
   const tone = cell.tone ?? "none";
   return (
     <>
-      {cell.meter !== undefined && <Meter {...cell.meter} tone={tone} />}
-      {tone === "none" || tone === "plain" || cell.meter !== undefined ? (
+      {cell.meter !== undefined && <Meter {...cell.meter} tone={cell.tone ?? row.tone} />}
+      {(tone !== "warning" && tone !== "bad") || cell.meter !== undefined ? (
         <bdi>{cell.text}</bdi>
       ) : (
         <Badge tone={tone}>{cell.text}</Badge>
