@@ -11,6 +11,7 @@ import { sizes } from "./cluster/sizes.ts";
 import { start } from "./cluster/start.ts";
 import { growth } from "./growth/growth.ts";
 import { optionsOf } from "./options.ts";
+import { dashboard } from "./parts/dashboard.ts";
 import { evaluation } from "./parts/evaluation.ts";
 import { fairness } from "./parts/fairness.ts";
 import { foresight } from "./parts/foresight.ts";
@@ -43,6 +44,7 @@ const PARTS: Readonly<Record<string, (servers: Servers) => Promise<Result>>> = {
   growth,
   fairness,
   foresight,
+  dashboard,
 };
 
 /** `--cluster`: what only a real control plane can show. */

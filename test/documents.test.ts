@@ -46,7 +46,7 @@ function commands(file: string): { command: string; prints: string }[] {
 const PATH = `${join(root, "bin")}:${join(root, "node_modules", ".bin")}:${process.env["PATH"] ?? ""}`;
 
 const everything = documents.flatMap((file) => commands(file).map((one) => ({ file, ...one })));
-const starts = (command: string) => /^npm start|usher serve/.test(command);
+const starts = (command: string) => /^npm start|usher (?:serve|dashboard)/.test(command);
 const calls = (command: string) => command.startsWith("curl");
 
 function shell(command: string) {
@@ -82,6 +82,28 @@ describe("commands that serve, and their clients", () => {
         expect(response.allowed).toBe(true);
         expect(Buffer.from(response.patch, "base64").toString()).toContain('"pool":"etcd"');
       }
+    } finally {
+      server.kill("SIGINT");
+    }
+    const [code] = await once(server, "exit");
+    expect(code).toBe(0);
+  });
+});
+
+describe("commands that show the dashboard", () => {
+  const showing = everything.filter(({ command }) => command.includes("usher dashboard"));
+  it.each(showing)("$file: $command", async ({ command }) => {
+    const server = spawn("sh", ["-c", `exec ${command}`], { cwd: root, env: { ...process.env, PATH } });
+    try {
+      const [line] = (await once(createInterface({ input: server.stdout }), "line")) as [string];
+      const [url = ""] = /http:\/\/127\.0\.0\.1:\d+\/\?token=[\w-]+/.exec(line) ?? [];
+      const opened = await fetch(url, { redirect: "manual" });
+      const session = (opened.headers.get("set-cookie") ?? "").split(";")[0] ?? "";
+      const origin = new URL(url).origin;
+      const page = await fetch(`${origin}/nodes`);
+      expect(await page.text()).toContain("/page.js");
+      const map = await fetch(`${origin}/api/map`, { headers: { cookie: session } });
+      expect(await map.json()).toMatchObject({ whole: true });
     } finally {
       server.kill("SIGINT");
     }
