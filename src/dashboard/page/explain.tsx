@@ -219,7 +219,7 @@ function ExplanationOf(props: { readonly explanation: Explanation; readonly lens
           <p class="actions">
             <a class="button" href={href("/nodes", { node: pod.node, pod: `${pod.namespace}/${pod.name}` })}>
               <Icon name="map" />
-              Show on {pod.node}
+              <span>Show on {pod.node}</span>
             </a>
           </p>
         )}
