@@ -118,10 +118,12 @@ function apply(changes: readonly Change[]): void {
   for (let from = 0; from < changes.length; from += 50) state.assembly.apply(changes.slice(from, from + 50));
 }
 
+/** Milliseconds of processor time: other work on the machine does not count. */
 async function timed(work: () => unknown): Promise<number> {
-  const started = performance.now();
+  const started = process.cpuUsage();
   await work();
-  return performance.now() - started;
+  const { user, system } = process.cpuUsage(started);
+  return (user + system) / 1_000;
 }
 
 apply(Array.from({ length: nodes }, (_, i) => change("nodes", nodeOf(i))));
@@ -148,7 +150,6 @@ const search = await timed(() => state.search("app-4711"));
 /** A second as a busy cluster has it: each change is a pod that ends and is replaced. */
 let at = 0;
 const before = process.cpuUsage();
-const wall = performance.now();
 const rounds = 5;
 let delta = 0;
 for (let second = 0; second < rounds; second++)
@@ -163,7 +164,6 @@ for (let second = 0; second < rounds; second++)
   }
 const used = process.cpuUsage(before);
 const changes = (used.user + used.system) / 1e6 / rounds;
-if (performance.now() - wall < 0) throw new Error("the clock runs backwards");
 
 const source = {
   assembly: state.assembly,
@@ -173,9 +173,9 @@ const source = {
   stop: async () => undefined,
 };
 const judging = new WorldJudging(state, source as never, { command: "usher", flags: "" });
-const explain = await timed(() =>
-  judging.explain({ kind: "Pod", namespace: "namespace-7", name: "app-7-7" }),
-);
+const ask = () => judging.explain({ kind: "Pod", namespace: "namespace-7", name: "app-7-7" });
+const explain = await timed(ask);
+const explainAgain = await timed(ask);
 
 const figures: DashboardFigures = {
   nodes,
@@ -187,6 +187,7 @@ const figures: DashboardFigures = {
   node,
   search,
   explain,
+  explainAgain,
   changes,
   megabytes: process.memoryUsage().rss / 2 ** 20,
 };

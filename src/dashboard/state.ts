@@ -4,7 +4,7 @@ import { policyKey, policyName } from "../core/evaluate/finding.ts";
 import { resourceName } from "../core/evaluate/request.ts";
 import { at, isObject, type Json, type JsonObject, stringAt } from "../core/json.ts";
 import { controllerOf, labelsOf, nameOf, namespaceOf } from "../core/kubernetes/object.ts";
-import type { DashboardTable, Grouping, Lens, LensAnswer } from "../core/module/dashboard.ts";
+import type { DashboardTable, Grouping, Lens, LensAnswer, NodeGroup } from "../core/module/dashboard.ts";
 import type { Standing } from "../core/module/standing.ts";
 import { fieldPath, steps } from "../core/path.ts";
 import { checkObject } from "../core/policy/check.ts";
@@ -51,6 +51,8 @@ const WORKLOADS_MS = 5_000;
 const MOST_DECISIONS = 1_000;
 
 const MOST_RESULTS = 50;
+/** Enough to find the best among, and to stop at. */
+const MOST_FOUND = 5_000;
 
 /** What a group of nodes is called keeps its index, as categories do. */
 class GroupNames {
@@ -73,6 +75,12 @@ interface LensState {
   readonly since: number;
   readonly preparedAt: number;
   readonly nodes: Map<string, { readonly revision: number; readonly answers: Map<LensAnswer, number> }>;
+}
+
+interface OrderedNode {
+  readonly node: JsonObject;
+  readonly name: string;
+  readonly group: NodeGroup;
 }
 
 /** An assembly that says what changed in it, whatever it is filled from. */
@@ -107,6 +115,7 @@ export class DashboardState {
   readonly options: StateOptions;
   readonly #categories = new Map<string, Categories>();
   readonly #groupNames = new Map<string, GroupNames>();
+  readonly #orders = new Map<string, { readonly revision: number; readonly nodes: readonly OrderedNode[] }>();
   readonly #views = new Map<string, LensState>();
   readonly #nodeRevisions = new Map<string, number>();
   readonly #gone = new Map<string, number>();
@@ -134,6 +143,11 @@ export class DashboardState {
 
   get revision(): number {
     return this.#revision;
+  }
+
+  /** Of the last change of anything but pods: what is judged by. */
+  get judgedRevision(): number {
+    return Math.max(this.#last.policies, this.#last.nodes, this.#last.workloads);
   }
 
   onChange(listener: (parts: ChangedParts) => void): () => void {
@@ -226,26 +240,42 @@ export class DashboardState {
     const since = call.since ?? -1;
     const revision = this.#revision;
     const whole = since < state.since || since < this.#last.policies || since > revision;
-    const { view } = this.assembly;
     return this.draw({
       lens,
       grouping,
-      assembly: this.assembly,
       revision,
-      nodes: view.list("nodes"),
+      nodes: this.#ordered(grouping),
       answers: (node) => this.#nodeAnswers(state, node === undefined ? "" : nameOf(node), node),
       ...(whole ? {} : { include: (name) => (this.#nodeRevisions.get(name) ?? 0) > since }),
       gone: whole ? [] : [...this.#gone].filter(([, at]) => at > since).map(([name]) => name),
     });
   }
 
+  /** The nodes as they are now, in their order on the map, until nodes or policies change. */
+  #ordered(grouping: Grouping): readonly OrderedNode[] {
+    const revision = Math.max(this.#last.nodes, this.#last.policies);
+    const known = this.#orders.get(grouping.name);
+    if (known?.revision === revision) return known.nodes;
+    const nodes = this.order(grouping, this.assembly, this.assembly.view.list("nodes"));
+    this.#orders.set(grouping.name, { revision, nodes });
+    return nodes;
+  }
+
+  /** Nodes with their groups, in their order on the map; those without a group come last. */
+  order(grouping: Grouping, assembly: Assembly, nodes: Iterable<JsonObject>): OrderedNode[] {
+    const groupOf = grouping.prepare(assembly, this.options.now());
+    const title = ({ group }: OrderedNode) => (group.key === "" ? "\uffff" : group.title);
+    return [...nodes]
+      .map((node) => ({ node, name: nameOf(node), group: groupOf(node) }))
+      .sort((a, b) => compare(title(a), title(b)) || compareNames(a.name, b.name));
+  }
+
   /** Draws a map of nodes, of this world or of a supposed one. */
   async draw(drawing: {
     readonly lens: Pick<Lens, "name">;
     readonly grouping: Grouping;
-    readonly assembly: Assembly;
     readonly revision: number;
-    readonly nodes: Iterable<JsonObject>;
+    readonly nodes: readonly OrderedNode[];
     /** `undefined`: pods without a node. */
     readonly answers: (node: JsonObject | undefined) => ReadonlyMap<LensAnswer, number>;
     /** Nodes to include. @default all */
@@ -253,25 +283,15 @@ export class DashboardState {
     readonly gone?: readonly string[];
     readonly tags?: (node: JsonObject) => readonly string[];
   }): Promise<Model.NodeMap> {
-    const { lens, grouping, assembly, include, tags = tagsOf } = drawing;
+    const { lens, grouping, include, tags = tagsOf } = drawing;
     const categories = this.categoriesOf(lens.name);
-    const groupOf = grouping.prepare(assembly, this.options.now());
     const names = this.#groupNames.get(grouping.name) ?? new GroupNames();
     this.#groupNames.set(grouping.name, names);
-    const sorted = [...drawing.nodes]
-      .map((node) => ({ node, name: nameOf(node), group: groupOf(node) }))
-      .sort(
-        (a, b) =>
-          compare(
-            a.group.key === "" ? "\uffff" : a.group.title,
-            b.group.key === "" ? "\uffff" : b.group.title,
-          ) || compareNames(a.name, b.name),
-      );
     const totals = new Map<number, number>();
     const groups = new Map<number, { nodes: number; pods: number }>();
     const nodes: Model.MapNode[] = [];
     let slice = performance.now();
-    for (const { node, name, group } of sorted) {
+    for (const { node, name, group } of drawing.nodes) {
       const index = names.indexOf(group);
       const cells = cellsOf(drawing.answers(node), categories);
       addCells(totals, cells);
@@ -611,41 +631,37 @@ export class DashboardState {
     if (wanted === "") return { results: [], more: false };
     const { view, modules, installation } = this.assembly;
     const found: (readonly [rank: number, result: Model.SearchResult])[] = [];
-    const add = (result: Model.SearchResult) => {
-      const rank = rankOf(result.object, wanted);
-      if (rank !== undefined && found.length < 5_000) found.push([rank, result]);
+    const add = (
+      namespace: string,
+      name: string,
+      make: () => Omit<Model.SearchResult, "object"> & { readonly kind: string },
+    ) => {
+      const rank = rankOf(namespace, name, wanted);
+      if (rank === undefined || found.length >= MOST_FOUND) return;
+      const { kind, ...result } = make();
+      found.push([rank, { ...result, object: { kind, namespace, name } }]);
     };
-    const of = (kind: string, object: JsonObject) => ({
-      kind,
-      namespace: namespaceOf(object),
-      name: nameOf(object),
-    });
     for (const { name: id, title, summary } of this.tables)
-      add({
-        what: "view",
-        object: { kind: "View", namespace: "", name: title },
-        id: `/tables/${id}`,
-        note: summary,
-      });
+      add("", title, () => ({ kind: "View", what: "view", id: `/tables/${id}`, note: summary }));
     for (const { name } of modules)
       for (const { ref } of this.assembly.policies(name))
-        add({
+        add(ref.namespace ?? "", ref.name, () => ({
+          kind: ref.kind,
           what: "policy",
-          object: { kind: ref.kind, namespace: ref.namespace ?? "", name: ref.name },
           id: policyKey(ref),
           note: ref.kind,
-        });
+        }));
     for (const node of view.list("nodes"))
-      add({ what: "node", object: of("Node", node), note: tagsOf(node).join(", ") });
+      add("", nameOf(node), () => ({ kind: "Node", what: "node", note: tagsOf(node).join(", ") }));
     for (const namespace of view.list("namespaces"))
-      add({ what: "namespace", object: of("Namespace", namespace), note: "" });
-    for (const workload of installation.workloads.all)
-      for (const object of view.list(resourceName(workload))) {
-        const isPod = workload.template.length === 0;
-        const node = stringAt(object, "spec", "nodeName");
-        const note = isPod ? (node === undefined ? "not on a node" : `on ${node}`) : workload.kind;
-        add({ what: isPod ? "pod" : "workload", object: of(workload.kind, object), note });
-      }
+      add("", nameOf(namespace), () => ({ kind: "Namespace", what: "namespace", note: "" }));
+    for (const { kind, template, ...workload } of installation.workloads.all)
+      for (const object of view.list(resourceName(workload)))
+        add(namespaceOf(object), nameOf(object), () => {
+          if (template.length > 0) return { kind, what: "workload", note: kind };
+          const node = stringAt(object, "spec", "nodeName");
+          return { kind, what: "pod", note: node === undefined ? "not on a node" : `on ${node}` };
+        });
     const results = found.sort(([a, x], [b, y]) => a - b || compare(x.object.name, y.object.name));
     return {
       results: results.slice(0, MOST_RESULTS).map(([, result]) => result),
@@ -711,12 +727,14 @@ export function pick<One extends { readonly name: string }>(
   );
 }
 
-function rankOf({ namespace, name }: Model.ObjectRef, wanted: string): number | undefined {
-  const lower = name.toLowerCase();
-  if (lower === wanted || `${namespace}/${lower}` === wanted) return 0;
-  if (lower.startsWith(wanted)) return 1;
-  if (lower.includes(wanted)) return 2;
-  return `${namespace}/${lower}`.includes(wanted) ? 3 : undefined;
+/** Names of Kubernetes are in lower case; titles of views and names of users may not be. */
+function rankOf(namespace: string, name: string, wanted: string): number | undefined {
+  const lower = name.includes(wanted) ? name : name.toLowerCase();
+  const at = lower.indexOf(wanted);
+  if (at >= 0) return lower.length === wanted.length ? 0 : at === 0 ? 1 : 2;
+  if (!wanted.includes("/")) return namespace.includes(wanted) ? 3 : undefined;
+  const whole = `${namespace}/${lower}`;
+  return whole === wanted ? 0 : whole.includes(wanted) ? 3 : undefined;
 }
 
 function textOf(value: Json): string {

@@ -8,7 +8,7 @@ import {
   isEmpty,
   type WorkloadDifference,
 } from "../../core/foresight/foresee.ts";
-import { SCHEDULING_LISTS } from "../../core/foresight/node-reach.ts";
+import { Placements, SCHEDULING_LISTS } from "../../core/foresight/node-reach.ts";
 import { requestFor, type StoredWorkload, storedWorkloads } from "../../core/foresight/stored-workloads.ts";
 import { World } from "../../core/foresight/world.ts";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
@@ -42,6 +42,9 @@ import type { ApiServerOptions } from "../source/api-server.ts";
 /** Volumes and classes change rarely, and only the scheduler's filters look at them. */
 const LISTS_MS = 30_000;
 
+/** A large world takes seconds to be made ready for the scheduler's filters; one question often follows another. */
+const WORLD_MS = 10_000;
+
 /** Nodes that a list names; the map shows all. */
 const MOST_NODES = 200;
 
@@ -68,6 +71,9 @@ export class WorldJudging implements Judging {
   #lists:
     | { readonly at: number; readonly tables: ReadonlyMap<string, ReadonlyMap<string, JsonObject>> }
     | undefined;
+
+  #placements: { readonly world: World; readonly placements: Placements } | undefined;
+  #known: { readonly revision: number; readonly at: number; readonly world: World } | undefined;
 
   constructor(state: DashboardState, source: Source, options: JudgingOptions) {
     this.#state = state;
@@ -120,7 +126,10 @@ export class WorldJudging implements Judging {
 
   async #explanation(object: JsonObject, world: World, stored: boolean): Promise<Model.Explanation> {
     const opened = { world, resources: this.#resources };
-    const explained = await explanationOf(object, opened, { written: !stored }).catch(asBadCall);
+    const explained = await explanationOf(object, opened, {
+      written: !stored,
+      placements: this.#placementsIn(world),
+    }).catch(asBadCall);
     const { today, set, nodes, refusals } = explained;
     const ref = refOf(object);
     const pod = stored && ref.kind === "Pod" ? { pod: this.#state.podDetail(object) } : {};
@@ -257,9 +266,8 @@ export class WorldJudging implements Judging {
       effects: await this.#state.draw({
         lens: { name: "what-if" },
         grouping,
-        assembly: before.assembly,
         revision: this.#state.revision,
-        nodes: before.list("nodes"),
+        nodes: this.#state.order(grouping, before.assembly, before.list("nodes")),
         answers: (node) => counted(podsOn(node), (pod) => effects.get(pod) ?? STAYS),
       }),
       workloads: foresight.workloads.map((one) =>
@@ -327,9 +335,8 @@ export class WorldJudging implements Judging {
     return this.#state.draw({
       lens,
       grouping,
-      assembly: world.assembly,
       revision: this.#state.revision,
-      nodes: world.list("nodes"),
+      nodes: this.#state.order(grouping, world.assembly, world.list("nodes")),
       answers: (node) => counted(podsOn(node), (pod) => view.of(pod, node)),
       tags: (node) => [...tagsOf(node), ...(other.get("nodes", "", nameOf(node)) === undefined ? tag : [])],
     });
@@ -353,10 +360,25 @@ export class WorldJudging implements Judging {
 
   // ----------------------------------------------------------------------------------------------------------------- world
 
+  #placementsIn(world: World): Placements {
+    if (this.#placements?.world !== world) this.#placements = { world, placements: new Placements(world) };
+    return this.#placements.placements;
+  }
+
   #fetch = (needs: readonly Need[]): Promise<readonly Fact[]> => this.#source.fetch(needs, reviewDeadline());
 
-  /** The world that the dashboard shows now. */
+  /** The world that the dashboard shows: pods of some seconds ago, everything else of now. */
   async #world(): Promise<World> {
+    const { judgedRevision: revision, options } = this.#state;
+    const known = this.#known;
+    if (known?.revision === revision && options.now() - known.at < (options.live ? WORLD_MS : 0))
+      return known.world;
+    const world = await this.#worldNow();
+    this.#known = { revision, at: options.now(), world };
+    return world;
+  }
+
+  async #worldNow(): Promise<World> {
     const { assembly } = this.#state;
     const tables = new Map<string, ReadonlyMap<string, JsonObject>>(await this.#schedulingLists());
     for (const resource of keptResources(assembly.installation.workloads.all)) {

@@ -144,8 +144,14 @@ async function readObjects(
 export async function explanationOf(
   object: JsonObject,
   opened: Pick<OpenedWorld, "world" | "resources">,
-  { written, recorded = [] }: { readonly written: boolean; readonly recorded?: readonly RecordedRefusal[] },
+  options: {
+    readonly written: boolean;
+    readonly recorded?: readonly RecordedRefusal[];
+    /** Of this world, where they were computed before. */
+    readonly placements?: Placements;
+  },
 ): Promise<Explanation> {
+  const { written, recorded = [], placements: known } = options;
   const { world } = opened;
   const request = requestOf(object, opened, written);
   const { result, pod, evaluation } = await reviewWithPods(request, world, { trace: true, now: Date.now() });
@@ -153,7 +159,7 @@ export async function explanationOf(
   const isNode = stringAt(object, "kind") === "Node";
   const when = whenSet(isNode ? await withManagers(object, world) : object);
   const placements =
-    pod === undefined || world.list("nodes").length === 0 ? undefined : new Placements(world);
+    pod === undefined || world.list("nodes").length === 0 ? undefined : (known ?? new Placements(world));
   const own =
     stringAt(object, "kind") === "Pod" ? world.get("pods", namespaceOf(object), nameOf(object)) : undefined;
   return {
