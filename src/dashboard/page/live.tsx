@@ -194,12 +194,12 @@ function DecisionRow({ decision }: { readonly decision: Decision }) {
   const at = new Date(time);
   return (
     <tr>
-      <td class="number muted time">
+      <td class="number muted">
         <time dateTime={time} title={time}>
           {Number.isNaN(at.getTime()) ? time : at.toLocaleTimeString("en-GB")}
         </time>
       </td>
-      <td class="time">
+      <td>
         <Badge tone={TONES[verdict]}>{verdict}</Badge>
         {count > 1 && <span class="muted number"> {count}×</span>}
       </td>

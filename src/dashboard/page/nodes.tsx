@@ -398,7 +398,7 @@ function Pod(props: {
   const open = parameter("pod") === name;
   const row = useRef<HTMLLIElement>(null);
   useEffect(() => {
-    if (open) row.current?.scrollIntoView({ block: "nearest" });
+    if (open) row.current?.firstElementChild?.scrollIntoView({ block: "nearest" });
   }, [open]);
   const value = pod.values[lensIndex];
   return (

@@ -172,11 +172,10 @@ function PolicyPanel({ policy }: { readonly policy: Policy }) {
             {policy.conflicts.map((conflict) => (
               <li>
                 <div>
-                  <code>{conflict.about}</code> with <PolicyName link={conflict.with} />
+                  With <PolicyName link={conflict.with} />: <strong>{conflict.winner.title}</strong> wins
                 </div>
-                <div>
-                  <strong>{conflict.winner.title}</strong> wins: <span class="muted">{conflict.why}</span>
-                </div>
+                <code>{conflict.about}</code>
+                <div class="muted">{conflict.why}</div>
               </li>
             ))}
           </ul>
