@@ -9,14 +9,14 @@ import {
   type WorkloadDifference,
 } from "../../core/foresight/foresee.ts";
 import { Placements, SCHEDULING_LISTS } from "../../core/foresight/node-reach.ts";
-import { requestFor, type StoredWorkload, storedWorkloads } from "../../core/foresight/stored-workloads.ts";
+import { requestFor, storedWorkloads } from "../../core/foresight/stored-workloads.ts";
 import { World } from "../../core/foresight/world.ts";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
 import type { LensAnswer, Tone } from "../../core/module/dashboard.ts";
 import { kindResource } from "../../core/policy/kind.ts";
-import { reviewWithPods } from "../../core/review/review.ts";
 import type { ReviewResult } from "../../core/review/result.ts";
+import { reviewWithPods } from "../../core/review/review.ts";
 import type { Source } from "../../core/view/source.ts";
 import { objectKey } from "../../core/view/view.ts";
 import { isLive as isLivePod, keptResources, reduceNode, shown } from "../../dashboard/kept-objects.ts";
@@ -614,7 +614,10 @@ function effect(key: string, title: string, tone: Tone): LensAnswer {
 }
 
 /** What becomes of each pod where it is. */
-function effectsOf(stored: readonly StoredWorkload[], { workloads }: Foresight): Map<JsonObject, LensAnswer> {
+function effectsOf(
+  stored: ReturnType<typeof storedWorkloads>,
+  { workloads }: Foresight,
+): Map<JsonObject, LensAnswer> {
   const differences = new Map(workloads.map((one) => [keyOf(one.object), one]));
   const effects = new Map<JsonObject, LensAnswer>();
   for (const { object, pods } of stored) {
