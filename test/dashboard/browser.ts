@@ -11,20 +11,30 @@ function browser(): Promise<Browser> {
   return shared;
 }
 
-export const SIZE = { width: 1_440, height: 900 };
+const SIZE = { width: 1_440, height: 900 };
 
-export type OpenOptions = BrowserContextOptions & {
-  readonly origin?: string;
+type PageOptions = BrowserContextOptions & {
+  /** As the header Set-Cookie has it. */
   readonly cookie?: string;
   /** Errors that the test expects, such as calls that fail. */
   readonly allowed?: RegExp;
 };
 
+export type OpenOptions = PageOptions & { readonly origin?: string };
+
 /** A page of the example cluster, signed in, at a path. */
 export async function openPage(path: string, options: OpenOptions = {}): Promise<Page> {
   const example = inject("example");
-  const { origin = example.origin, cookie = example.cookie, allowed, ...rest } = options;
-  const context = await (await browser()).newContext({ viewport: SIZE, reducedMotion: "reduce", ...rest });
+  const { origin = example.origin, cookie = example.cookie, ...rest } = options;
+  const page = await pageIn(await browser(), origin, { cookie, ...rest });
+  await page.goto(`${origin}${path}`);
+  return page;
+}
+
+/** A page that may load what is of its origin only. */
+export async function pageIn(browser: Browser, origin: string, options: PageOptions = {}): Promise<Page> {
+  const { cookie = "", allowed, ...rest } = options;
+  const context = await browser.newContext({ viewport: SIZE, reducedMotion: "reduce", ...rest });
   if (cookie !== "") {
     const [pair = ""] = cookie.split(";");
     const [name = "", value = ""] = pair.split("=");
@@ -49,6 +59,5 @@ export async function openPage(path: string, options: OpenOptions = {}): Promise
     await context.close();
     expect(errors.filter((error) => allowed === undefined || !allowed.test(error))).toEqual([]);
   });
-  await page.goto(`${origin}${path}`);
   return page;
 }

@@ -126,8 +126,8 @@ export async function sendReview(webhook: string, review: Review): Promise<void>
 }
 
 /** A dashboard of its own: of files that a test changes, or one that ends. */
-export async function startDashboard(source: string, port = 0) {
-  const args = ["src/cli/main.ts", "dashboard", "--source", source, "--port", String(port), "-o", "json"];
+export async function startDashboard(words: readonly string[], port = 0) {
+  const args = ["src/cli/main.ts", "dashboard", ...words, "--port", String(port), "-o", "json"];
   const { child, printed } = await startPrinting(args, 1);
   const url = String(printed[0]?.["url"]);
   return { url, origin: new URL(url).origin, stop: () => stop(child) };

@@ -77,7 +77,7 @@ try {
       await page.mouse.move(0, 0);
       await page.waitForTimeout(200);
       await page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))");
-      const file = `${picture.name}-${colorScheme}.png`;
+      const file = `dashboard-${picture.name}-${colorScheme}.png`;
       writeFileSync(join(folder, file), await page.screenshot({ animations: "disabled", caret: "hide" }));
       console.log(`docs/images/${file}`);
     }

@@ -1,7 +1,11 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import axe from "axe-core";
 import type { Page } from "playwright-core";
-import { describe, expect, inject, test } from "vitest";
+import { describe, expect, inject, onTestFinished, test } from "vitest";
+import { bundlePage } from "../../scripts/page.mjs";
 import { openPage } from "./browser.ts";
 import { startDashboard } from "./example.ts";
 
@@ -320,7 +324,7 @@ describe("states", () => {
   });
 
   test("a process that ends leaves what was read; one that is started again asks for its own URL", async () => {
-    const first = await startDashboard("examples/cluster");
+    const first = await startDashboard(["--source", "examples/cluster"]);
     const page = await openPage("/policies", {
       origin: first.origin,
       cookie: "",
@@ -332,7 +336,7 @@ describe("states", () => {
     await first.stop();
     await page.getByText("The connection to usher is lost").waitFor();
     expect(await page.locator("[data-node=cp-0]").isVisible()).toBe(true);
-    const second = await startDashboard("examples/cluster", Number(new URL(first.origin).port));
+    const second = await startDashboard(["--source", "examples/cluster"], Number(new URL(first.origin).port));
     try {
       await page.getByText("This page is not signed in").waitFor();
       await page.goto(second.url);
@@ -372,7 +376,18 @@ describe("states", () => {
   });
 });
 
-describe("sizes", () => {
+describe("the bundle", () => {
+  test("has the page, preact and signals, and no code of the process", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "usher-bundle-"));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const { inputs } = await bundlePage(folder);
+    const others = inputs.filter(
+      (file) => !/^(?:src\/dashboard\/page\/|node_modules\/(?:preact|@preact)\/)/.test(file),
+    );
+    expect(others).toEqual([]);
+    expect(inputs.length).toBeGreaterThan(10);
+  });
+
   test.each([
     ["/page.js", 70],
     ["/page.css", 12],

@@ -5,6 +5,7 @@ import type { Explanation, Explanations, LensInfo, Overview, Step, Tone, Where }
 import {
   Badge,
   Busy,
+  By,
   Changes,
   Code,
   CopyButton,
@@ -15,7 +16,6 @@ import {
   Finder,
   Icon,
   PolicyName,
-  PolicyNames,
   Segments,
 } from "./parts.tsx";
 import {
@@ -245,11 +245,7 @@ function ExplanationOf(props: { readonly explanation: Explanation; readonly lens
                 <dt>{lenses[index]?.title}</dt>
                 <dd>
                   <Badge tone={value.tone === "plain" ? "none" : value.tone}>{value.title}</Badge> {value.why}{" "}
-                  {value.policies.length > 0 && (
-                    <span class="muted">
-                      By <PolicyNames links={value.policies} />.
-                    </span>
-                  )}
+                  <By value={value} />
                 </dd>
               </div>
             ))}
@@ -272,6 +268,7 @@ function ExplanationOf(props: { readonly explanation: Explanation; readonly lens
           </ul>
         </section>
       )}
+      {explanation.nodes !== undefined && <WhereTable where={explanation.nodes} />}
       {[...explanation.warnings, ...explanation.unknown].length > 0 && (
         <section>
           <h3>Warnings</h3>
@@ -338,7 +335,6 @@ function ExplanationOf(props: { readonly explanation: Explanation; readonly lens
           </div>
         </section>
       )}
-      {explanation.nodes !== undefined && <WhereTable where={explanation.nodes} />}
       {explanation.diffs.length > 0 && (
         <section>
           <h3>Manifest</h3>

@@ -18,13 +18,14 @@ import { Cell, type CellPlace, categoryClass, describeCells, Legend, lettersOf, 
 import {
   Badge,
   Busy,
+  By,
   count,
   Empty,
+  editHref,
   Failure,
   Icon,
   Panel,
   PolicyName,
-  PolicyNames,
   Select,
   TextField,
 } from "./parts.tsx";
@@ -332,7 +333,7 @@ function NodePanel(props: {
         ))}
       </dl>
       <p class="actions">
-        <a class="button" href={href("/what-if", { edit: `Node//${detail.name}` })}>
+        <a class="button" href={editHref({ kind: "Node", namespace: "", name: detail.name })}>
           <Icon name="pencil" />
           Try an edit
         </a>
@@ -425,11 +426,9 @@ function Pod(props: {
                 <Badge tone={one.tone === "plain" ? "none" : one.tone}>{one.title}</Badge>
               </div>
               {one.why !== "" && <p>{one.why}</p>}
-              {one.policies.length > 0 && (
-                <p class="muted">
-                  by <PolicyNames links={one.policies} />
-                </p>
-              )}
+              <p>
+                <By value={one} />
+              </p>
             </div>
           ))}
           <p class="muted">{[pod.owner, pod.phase].filter((text) => text !== "").join(" · ")}</p>

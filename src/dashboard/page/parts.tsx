@@ -2,7 +2,15 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
-import type { ObjectRef, PolicyLink, Problem, SearchResult, SearchResults, Tone } from "../model.ts";
+import type {
+  LensValue,
+  ObjectRef,
+  PolicyLink,
+  Problem,
+  SearchResult,
+  SearchResults,
+  Tone,
+} from "../model.ts";
 import { type ApiFailure, api, explainHref, href } from "./state.ts";
 
 // ------------------------------------------------------------------------------------------------------------------- icons
@@ -90,6 +98,30 @@ export function PolicyNames({ links }: { readonly links: readonly PolicyLink[] }
         </>
       ))}
     </>
+  );
+}
+
+/** What if, with the manifest of an object to start from. */
+export function editHref({ kind, namespace, name }: ObjectRef): string {
+  return href("/what-if", { edit: `${kind}/${namespace}/${name}` });
+}
+
+/** The policies behind what a lens says; where that is a problem, with the way to try a change of them. */
+export function By({ value }: { readonly value: LensValue }) {
+  if (value.policies.length === 0) return null;
+  const [first] = value.policies;
+  const [kind = "", one = "", two] = (first?.id ?? "").split("/");
+  const object = two === undefined ? { kind, namespace: "", name: one } : { kind, namespace: one, name: two };
+  return (
+    <span class="muted">
+      By <PolicyNames links={value.policies} />
+      {(value.tone === "warning" || value.tone === "bad") && kind !== "" && (
+        <>
+          {" · "}
+          <a href={editHref(object)}>what if it is edited?</a>
+        </>
+      )}
+    </span>
   );
 }
 

@@ -6,6 +6,7 @@ import {
   Changes,
   counted,
   Empty,
+  editHref,
   Failure,
   Icon,
   Panel,
@@ -148,10 +149,7 @@ function PolicyPanel({ policy }: { readonly policy: Policy }) {
             Show on the map
           </a>
         )}
-        <a
-          class="button"
-          href={href("/what-if", { edit: `${policy.kind}/${policy.namespace}/${policy.name}` })}
-        >
+        <a class="button" href={editHref(policy)}>
           <Icon name="pencil" />
           Try an edit
         </a>
