@@ -16,7 +16,11 @@ async function pageOf(write: (folder: string) => void, path: string) {
     await dashboard.stop();
     rmSync(folder, { recursive: true });
   });
-  const page = await openPage("/", { origin: dashboard.origin, cookie: "", allowed: /401|ERR_/ });
+  const page = await openPage("/", {
+    origin: dashboard.origin,
+    cookie: "",
+    allowed: /401|ERR_|status of 404/,
+  });
   await page.goto(dashboard.url);
   await page.goto(`${dashboard.origin}${path}`);
   return { folder, page, origin: dashboard.origin };

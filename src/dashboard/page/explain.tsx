@@ -397,7 +397,7 @@ function WhereTable({ where }: { readonly where: Where }) {
   return (
     <section>
       <h3>Where it may run</h3>
-      <p>
+      <p class="where-summary">
         <strong class="number">
           {where.fits} of {counted(where.total, "nodes")}
         </strong>

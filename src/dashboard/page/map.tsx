@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { Component, type JSX } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import type { Category, Cells, MapGroup, MapNode, NodeMap } from "../model.ts";
+import type { Category, Cells, MapGroup, MapNode, NodeMap, Tone } from "../model.ts";
 import { count, counted } from "./parts.tsx";
 
 // ------------------------------------------------------------------------------------------------------------------ layout
@@ -111,6 +111,31 @@ function tileHeight(node: MapNode, scale: Scale): number {
 }
 
 // ------------------------------------------------------------------------------------------------------------------- cells
+
+const SEVERITY: Readonly<Record<Tone, number>> = { bad: 0, warning: 1, plain: 2, good: 3, none: 4 };
+
+/** The place of each category: the worst first, then by name. Their indexes come from the order in which the process met them. */
+export function ranksOf(categories: readonly Category[]): readonly number[] {
+  const ranks: number[] = [];
+  for (const [rank, { index }] of categories
+    .map((category, index) => ({ category, index }))
+    .sort(
+      ({ category: one }, { category: other }) =>
+        SEVERITY[one.tone] - SEVERITY[other.tone] || one.title.localeCompare(other.title, "en"),
+    )
+    .entries())
+    ranks[index] = rank;
+  return ranks;
+}
+
+/** Pairs of category and count by the rank of the category. */
+function ordered(cells: Cells, ranks: readonly number[]): Cells {
+  if (cells.length <= 2) return cells;
+  const pairs: [number, number][] = [];
+  for (let index = 0; index < cells.length; index += 2)
+    pairs.push([cells[index] ?? 0, cells[index + 1] ?? 0]);
+  return pairs.sort(([one], [other]) => (ranks[one] ?? 0) - (ranks[other] ?? 0)).flat();
+}
 
 /** A letter for each category without a judgement, from its name where it is free. */
 export function lettersOf(categories: readonly Category[]): readonly string[] {
@@ -271,6 +296,7 @@ interface TileProps {
   readonly layout: Layout;
   readonly categories: readonly Category[];
   readonly letters: readonly string[];
+  readonly ranks: readonly number[];
   readonly only: string;
   readonly chosen: boolean;
   readonly tabbable: boolean;
@@ -291,8 +317,10 @@ class Tile extends Component<TileProps> {
   }
 
   override render() {
-    const { tile, left, top, layout, categories, letters, only, chosen, tabbable, place, of } = this.props;
+    const { tile, left, top, layout, categories, letters, ranks, only, chosen, tabbable, place, of } =
+      this.props;
     const { node } = tile;
+    const cells = ordered(node.cells, ranks);
     const unusable = node.tags.includes("not ready") || node.tags.includes("gone");
     const style = {
       left: `${left}px`,
@@ -330,14 +358,8 @@ class Tile extends Component<TileProps> {
               ))}
             </span>
           )}
-          <span class="unseen">{`; ${describeCells(node.cells, categories)}`}</span>
-          <CellsOf
-            cells={node.cells}
-            categories={categories}
-            letters={letters}
-            scale={layout.scale}
-            only={only}
-          />
+          <span class="unseen">{`; ${describeCells(cells, categories)}`}</span>
+          <CellsOf cells={cells} categories={categories} letters={letters} scale={layout.scale} only={only} />
         </button>
       </li>
     );
@@ -398,7 +420,9 @@ export function NodesMap(props: {
   }, []);
 
   const layout = useMemo(() => layoutOf(map, width.value), [map, width.value]);
-  const letters = useMemo(() => lettersOf(map.categories), [map.categories.map(({ key }) => key).join("\n")]);
+  const keys = map.categories.map(({ key }) => key).join("\n");
+  const letters = useMemo(() => lettersOf(map.categories), [keys]);
+  const ranks = useMemo(() => ranksOf(map.categories), [keys]);
   const known = useRef(map.categories);
   // Counts of categories change with every pod; tiles show only their names and colours.
   if (
@@ -424,7 +448,7 @@ export function NodesMap(props: {
     const column = Math.floor((event.clientX - drawing.left) / pitch);
     const row = Math.floor((event.clientY - drawing.top) / pitch);
     if (column < 0 || column >= layout.scale.columns || row < 0) return undefined;
-    return cellAt(node.cells, row * layout.scale.columns + column);
+    return cellAt(ordered(node.cells, ranks), row * layout.scale.columns + column);
   };
   const onClick = (event: MouseEvent): void => {
     const found = find(event);
@@ -511,6 +535,7 @@ export function NodesMap(props: {
                     layout={layout}
                     categories={known.current}
                     letters={letters}
+                    ranks={ranks}
                     only={only}
                     chosen={tile.node.name === chosen}
                     tabbable={tile.node.name === tabbable}
@@ -554,9 +579,11 @@ export function Legend(props: {
   readonly onOnly: (key: string) => void;
 }) {
   const letters = lettersOf(props.categories);
+  const ranks = ranksOf(props.categories);
   const used = props.categories
-    .map((category, index) => ({ category, letter: letters[index] ?? "" }))
-    .filter(({ category }) => category.count > 0 || category.key === props.only);
+    .map((category, index) => ({ category, letter: letters[index] ?? "", rank: ranks[index] ?? 0 }))
+    .filter(({ category }) => category.count > 0 || category.key === props.only)
+    .sort((one, other) => one.rank - other.rank);
   if (used.length === 0) return null;
   return (
     <ul class="legend" aria-label="Legend">

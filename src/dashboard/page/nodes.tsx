@@ -14,7 +14,16 @@ import type {
   Overview,
   PodLine,
 } from "../model.ts";
-import { Cell, type CellPlace, categoryClass, describeCells, Legend, lettersOf, NodesMap } from "./map.tsx";
+import {
+  Cell,
+  type CellPlace,
+  categoryClass,
+  describeCells,
+  Legend,
+  lettersOf,
+  NodesMap,
+  ranksOf,
+} from "./map.tsx";
 import {
   Badge,
   Busy,
@@ -314,9 +323,9 @@ function NodePanel(props: {
   const { detail, map, lenses, lens, groupings } = props;
   const letters = lettersOf(map.categories);
   const lensIndex = lenses.findIndex(({ name }) => name === lens);
-  const pods = [...detail.pods].sort(
-    (one, other) => (one.values[lensIndex]?.category ?? 0) - (other.values[lensIndex]?.category ?? 0),
-  );
+  const ranks = ranksOf(map.categories);
+  const rank = ({ values }: PodLine) => ranks[values[lensIndex]?.category ?? 0] ?? 0;
+  const pods = [...detail.pods].sort((one, other) => rank(one) - rank(other));
   return (
     <>
       <p class="facts">

@@ -271,8 +271,9 @@ function Page() {
       </header>
       <main id="main" ref={main} tabIndex={-1}>
         <Banners />
-        {(signedOut.value || data === undefined || present === undefined) &&
-          !pathname.startsWith("/tables/") && <h1 class="unseen">Usher</h1>}
+        {(signedOut.value ||
+          data === undefined ||
+          (present === undefined && !pathname.startsWith("/tables/"))) && <h1 class="unseen">Usher</h1>}
         {signedOut.value ? (
           <SignedOut />
         ) : data !== undefined ? (

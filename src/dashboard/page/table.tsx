@@ -17,19 +17,12 @@ import { change, parameter, policiesChanged, useData } from "./state.ts";
 
 export function TableView({ name }: { readonly name: string }) {
   const { data, error, slow } = useData<Table>(`/api/tables/${encodeURIComponent(name)}`, policiesChanged);
-  if (error !== undefined)
-    return (
-      <div class="view">
-        <div class="view-main">
-          <Failure error={error} />
-        </div>
-      </div>
-    );
   if (data === undefined)
     return (
       <div class="view">
         <div class="view-main">
-          <Busy slow={slow} what="Reading" />
+          <h1 class="unseen">{name}</h1>
+          {error === undefined ? <Busy slow={slow} what="Reading" /> : <Failure error={error} />}
         </div>
       </div>
     );
