@@ -114,7 +114,7 @@ export function NodesView({ overview }: { readonly overview: Overview }) {
         )}
         {data !== undefined && data.nodes.length === 0 && (
           <Empty title="No nodes">
-            {overview.source.partial.some((line) => line.startsWith("nodes"))
+            {overview.source.partial.some((line) => /\bnodes\b/.test(line))
               ? "You may not list nodes on this cluster. Ask for the right, or use another kubeconfig."
               : "Nodes appear here as soon as the source has some."}
           </Empty>
