@@ -41,7 +41,7 @@ export async function pageIn(browser: Browser, origin: string, options: PageOpti
     await context.addCookies([{ name, value, url: origin, httpOnly: true, sameSite: "Strict" }]);
   }
   const page = await context.newPage();
-  page.setDefaultTimeout(15_000);
+  page.setDefaultTimeout(30_000);
   const errors: string[] = [];
   page.on("console", (message) => {
     if (message.type() === "error") errors.push(message.text());

@@ -137,7 +137,7 @@ describe("the address", () => {
     await page.getByRole("link", { name: "Policies", exact: true }).first().click();
     await page.getByRole("link", { name: /etcd-pool/ }).click();
     await page.getByRole("link", { name: "Show on the map" }).click();
-    await page.getByRole("heading", { name: "Nodes" }).waitFor();
+    await page.getByRole("heading", { name: "Nodes", exact: true }).waitFor();
     expect(page.url()).toContain("only=");
     await page.goBack();
     await page.getByRole("heading", { name: "etcd-pool" }).waitFor();
@@ -145,7 +145,7 @@ describe("the address", () => {
     await page.goBack();
     await page.locator("[data-node=cp-0]").waitFor();
     await page.goForward();
-    await page.getByRole("heading", { name: "Policies" }).waitFor();
+    await page.getByRole("heading", { name: "Policies", exact: true }).waitFor();
   });
 
   test("has a pasted manifest and an edit in its fragment, which no server sees", async () => {
@@ -363,7 +363,7 @@ describe("states", () => {
     await page.getByRole("link", { name: "Policies", exact: true }).first().click();
     // The frame that draws the view is a timer too.
     await page.clock.runFor(100);
-    await page.getByRole("heading", { name: "Policies" }).waitFor();
+    await page.getByRole("heading", { name: "Policies", exact: true }).waitFor();
     await page.clock.runFor(90);
     expect(await page.locator(".spinner").count()).toBe(0);
     await page.clock.runFor(200);
