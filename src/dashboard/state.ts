@@ -183,6 +183,12 @@ export class DashboardState {
     for (const listener of this.#listeners) listener({ map, policies });
   }
 
+  /** Problems of files are others than before: no object need have changed. */
+  problemsChanged(): void {
+    this.#revision += 1;
+    for (const listener of this.#listeners) listener({ map: false, policies: true });
+  }
+
   #isWorkload(resource: string): boolean {
     return this.assembly.installation.workloads.all.some((one) => resourceName(one) === resource);
   }

@@ -123,7 +123,10 @@ async function open(options: DashboardOptions, io: Io, screen: Terminal): Promis
     return {
       state,
       source: files,
-      follow: (server, signal) => followFiles(options, state, server, signal),
+      follow: (server, signal) => {
+        followFiles(options, state, server, signal);
+        void followProblems(() => JSON.stringify(problemsOf(files)), state, signal);
+      },
       stop: files.stop,
     };
   }
@@ -162,6 +165,23 @@ function problemsOf(files: FileSource | undefined): Model.Problem[] {
     ...(line === 0 ? {} : { line, column }),
     ...(object === undefined ? {} : { object }),
   }));
+}
+
+/** A file that breaks changes no object: the last good version counts. The page shows the problem within this time. */
+const PROBLEMS_MS = 500;
+
+async function followProblems(
+  problems: () => string,
+  state: DashboardState,
+  signal: AbortSignal,
+): Promise<void> {
+  let before = problems();
+  while (!signal.aborted) {
+    await sleep(PROBLEMS_MS, undefined, { signal }).catch(() => undefined);
+    const now = problems();
+    if (now !== before) state.problemsChanged();
+    before = now;
+  }
 }
 
 function followFiles(

@@ -95,13 +95,17 @@ function answerFor(pod: JsonObject, group: Group, on: boolean): LensAnswer {
   };
 }
 
+function countOf(nodes: number): string {
+  return nodes === 1 ? "1 node" : `${nodes} nodes`;
+}
+
 /** Groups of a policy with what they come to. */
 function policySummary(assembly: Assembly, now: number, written: readonly string[]): PolicySummary {
   const groups = groupsAt(assembly, now).filter(({ name }) => written.includes(name));
   const on = isOn(assembly.gates);
   const mode = (group: Group) => (on ? group.effectiveMode : "Disable");
   return {
-    selects: groups.map((group) => `group ${group.name}: ${nodesIn(assembly, group).length} nodes`),
+    selects: groups.map((group) => `group ${group.name}: ${countOf(nodesIn(assembly, group).length)}`),
     changes: groups
       .filter((group) => mode(group) === "Enable" && group.steering !== "Disabled")
       .map(({ name }) => `steers other pods off the nodes of ${name}`),
