@@ -290,85 +290,65 @@ export function cellAt(cells: Cells, index: number): CellPlace | undefined {
 // ------------------------------------------------------------------------------------------------------------------- tiles
 
 interface TileProps {
-  readonly tile: PlacedTile;
-  readonly left: number;
-  readonly top: number;
-  readonly layout: Layout;
+  readonly node: MapNode;
+  readonly scale: Scale;
   readonly categories: readonly Category[];
   readonly letters: readonly string[];
   readonly ranks: readonly number[];
   readonly only: string;
   readonly chosen: boolean;
   readonly tabbable: boolean;
-  readonly place: number;
-  readonly of: number;
 }
 
-/** Drawn again only where something of it changed. */
+/** Drawn again only where something of it changed; where it is does not count. */
 class Tile extends Component<TileProps> {
   override shouldComponentUpdate(next: TileProps): boolean {
-    return (Object.keys(next) as (keyof TileProps)[]).some((key) =>
-      key === "tile"
-        ? next.tile.node !== this.props.tile.node || next.tile.height !== this.props.tile.height
-        : key === "layout"
-          ? next.layout.scale !== this.props.layout.scale
-          : next[key] !== this.props[key],
-    );
+    return (Object.keys(next) as (keyof TileProps)[]).some((key) => next[key] !== this.props[key]);
   }
 
   override render() {
-    const { tile, left, top, layout, categories, letters, ranks, only, chosen, tabbable, place, of } =
-      this.props;
-    const { node } = tile;
+    const { node, scale, categories, letters, ranks, only, chosen, tabbable } = this.props;
     const cells = ordered(node.cells, ranks);
     const unusable = node.tags.includes("not ready") || node.tags.includes("gone");
-    const style = {
-      left: `${left}px`,
-      top: `${top}px`,
-      width: `${layout.tileWidth}px`,
-      height: `${tile.height}px`,
-    };
     return (
-      <li class="tile-place" style={style} aria-setsize={of} aria-posinset={place}>
-        <button
-          type="button"
-          class={`tile ${layout.scale.name}${chosen ? " chosen" : ""}${unusable ? " unusable" : ""}`}
-          data-node={node.name}
-          tabIndex={tabbable ? 0 : -1}
-          aria-pressed={chosen}
-        >
-          <span class="tile-name">
-            <bdi>{node.name}</bdi>
-            {layout.scale.tagsHeight === 0 && node.tags.length > 0 && (
-              <>
-                <span class="unseen">{`, ${node.tags.join(", ")}`}</span>
-                <span class="tile-letters" aria-hidden="true" title={node.tags.join(", ")}>
-                  {node.tags.map((tag) => tag[0]?.toUpperCase()).join("")}
-                </span>
-              </>
-            )}
-          </span>
-          {layout.scale.tagsHeight > 0 && node.tags.length > 0 && (
-            <span class="tile-tags">
-              {node.tags.map((tag) => (
-                <>
-                  <span class="unseen">, </span>
-                  <span class={`tag tag-${tag.replaceAll(" ", "-")}`}>{tag}</span>
-                </>
-              ))}
-            </span>
+      <button
+        type="button"
+        class={`tile ${scale.name}${chosen ? " chosen" : ""}${unusable ? " unusable" : ""}`}
+        data-node={node.name}
+        tabIndex={tabbable ? 0 : -1}
+        aria-pressed={chosen}
+      >
+        <span class="tile-name">
+          <bdi>{node.name}</bdi>
+          {scale.tagsHeight === 0 && node.tags.length > 0 && (
+            <>
+              <span class="unseen">{`, ${node.tags.join(", ")}`}</span>
+              <span class="tile-letters" aria-hidden="true" title={node.tags.join(", ")}>
+                {node.tags.map((tag) => tag[0]?.toUpperCase()).join("")}
+              </span>
+            </>
           )}
-          <span class="unseen">{`; ${describeCells(cells, categories)}`}</span>
-          <CellsOf cells={cells} categories={categories} letters={letters} scale={layout.scale} only={only} />
-        </button>
-      </li>
+        </span>
+        {scale.tagsHeight > 0 && node.tags.length > 0 && (
+          <span class="tile-tags">
+            {node.tags.map((tag) => (
+              <>
+                <span class="unseen">, </span>
+                <span class={`tag tag-${tag.replaceAll(" ", "-")}`}>{tag}</span>
+              </>
+            ))}
+          </span>
+        )}
+        <span class="unseen">{`; ${describeCells(cells, categories)}`}</span>
+        <CellsOf cells={cells} categories={categories} letters={letters} scale={scale} only={only} />
+      </button>
     );
   }
 }
 
 // --------------------------------------------------------------------------------------------------------------------- map
 
-const OVERSCAN = 600;
+const OVERSCAN = 300;
 
 export function NodesMap(props: {
   readonly map: NodeMap;
@@ -527,21 +507,29 @@ export function NodesMap(props: {
               </h2>
               <ul aria-label={group.title}>
                 {near.map((tile) => (
-                  <Tile
+                  <li
                     key={tile.node.name}
-                    tile={tile}
-                    left={tile.x - x}
-                    top={tile.y - y}
-                    layout={layout}
-                    categories={known.current}
-                    letters={letters}
-                    ranks={ranks}
-                    only={only}
-                    chosen={tile.node.name === chosen}
-                    tabbable={tile.node.name === tabbable}
-                    place={tiles.indexOf(tile) + 1}
-                    of={tiles.length}
-                  />
+                    class="tile-place"
+                    aria-setsize={tiles.length}
+                    aria-posinset={tiles.indexOf(tile) + 1}
+                    style={{
+                      left: `${tile.x - x}px`,
+                      top: `${tile.y - y}px`,
+                      width: `${layout.tileWidth}px`,
+                      height: `${tile.height}px`,
+                    }}
+                  >
+                    <Tile
+                      node={tile.node}
+                      scale={layout.scale}
+                      categories={known.current}
+                      letters={letters}
+                      ranks={ranks}
+                      only={only}
+                      chosen={tile.node.name === chosen}
+                      tabbable={tile.node.name === tabbable}
+                    />
+                  </li>
                 ))}
               </ul>
             </section>
