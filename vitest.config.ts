@@ -38,6 +38,7 @@ const LONGEST = [
   "test/e2e/upgrade",
   "test/e2e/gardener",
   "test/e2e/gitops",
+  "test/e2e/dashboard-page",
   "test/e2e/project-limit-operator",
   "test/e2e/project-limit-operand",
   "test/e2e/faults",
