@@ -16,6 +16,7 @@ import type {
   Value,
 } from "../../core/module/command.ts";
 import type { ModuleDeclaration } from "../../core/module/declaration.ts";
+import { parseDocument } from "../../files/text/documents.ts";
 import { CallError, EXIT } from "../exit.ts";
 import type { Io } from "../io.ts";
 import { printable, type Terminal, terminal } from "../output/terminal.ts";
@@ -97,6 +98,7 @@ async function callOf(
     namespace: namespaceOf(command, options, live),
     live,
     changedOnly: options.changedOnly === true,
+    parse: (text) => parseDocument(text).value,
     now: Date.now(),
     calledAs: from.path,
   };

@@ -157,6 +157,8 @@ export interface CommandCall<Args extends object = object, Flags extends object 
   readonly assembly: Assembly;
   /** Whether the source is a live cluster. */
   readonly live: boolean;
+  /** Reads YAML inside a text, such as a patch in a policy of another program; `undefined` where it is none. */
+  readonly parse: (text: string) => Json | undefined;
   /** Of a command that judges: only what differs, or is wrong, is asked for. */
   readonly changedOnly: boolean;
   /** Milliseconds since 1970. */

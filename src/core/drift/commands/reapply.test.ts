@@ -24,6 +24,7 @@ function planned(...workload: string[]): CommandResult {
     assembly: assemblyOf([MODULE]),
     live: true,
     changedOnly: false,
+    parse: () => undefined,
     now: 0,
     calledAs: "usher seating",
   });

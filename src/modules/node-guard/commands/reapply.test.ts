@@ -52,6 +52,7 @@ function planOf(lists: (resource: string) => Fact, groups = [GROUP]): CommandPla
     assembly: guardAssembly({ groups }),
     live: true,
     changedOnly: false,
+    parse: () => undefined,
     now: NOW,
     calledAs: "usher node-guard",
   }) as CommandRun;

@@ -26,6 +26,7 @@ test("a grant in a namespace that only a prefix authorises is listed, whether or
     assembly: guardAssembly({ groups: [{ ...GROUP, workloads: ["ops-*/default"] }] }),
     live: true,
     changedOnly: false,
+    parse: () => undefined,
     now: NOW,
     calledAs: "usher node-guard",
   }) as CommandRun;
