@@ -1,6 +1,7 @@
-import { Command, Option } from "commander";
+import { Argument, Command, Option } from "commander";
 import { loadModules } from "../core/module/declaration.ts";
 import { moduleCommands, namesOf } from "./command/module-commands.ts";
+import { COMPLETION_SCRIPTS, COMPLETION_SHELLS } from "./completion/scripts.ts";
 import { foresightCommands } from "./foresight/foresight-commands.ts";
 import { installCommands, shaping } from "./install/install-commands.ts";
 import type { Io } from "./io.ts";
@@ -63,6 +64,7 @@ Exit codes: 0 success, 1 found something, 2 invalid arguments or input,
   operatorCommand(usher, io);
   moduleCommands(usher, io, outcome);
   schemaCommand(usher, io);
+  completionCommand(usher, io);
   versionCommand(usher, io);
   helpCommand(usher, io);
   return usher;
@@ -330,6 +332,27 @@ Examples:
     .action(async (kind: string | undefined, options) => {
       const { schema: run } = await import("./schema/schema.ts");
       await run(kind, options, io);
+    });
+}
+
+function completionCommand(usher: Command, io: Io): void {
+  usher
+    .command("completion")
+    .summary("print the completion of a shell")
+    .description(
+      "Prints a script that completes commands, flags, kinds, error codes, contexts, and namespaces and policies of --source, in bash, zsh or fish.",
+    )
+    .addArgument(new Argument("<shell>", "the shell").choices(COMPLETION_SHELLS))
+    .addHelpText(
+      "after",
+      `
+Examples:
+  source <(${io.name} completion bash)
+  source <(${io.name} completion zsh)
+  ${io.name} completion fish | source`,
+    )
+    .action((shell: (typeof COMPLETION_SHELLS)[number]) => {
+      io.stdout.write(COMPLETION_SCRIPTS[shell]);
     });
 }
 

@@ -10,6 +10,12 @@ export async function run(args: readonly string[], io: Io): Promise<number> {
   const outcome = { code: EXIT.fine as number };
   const operand = operandCalled(io.name, io.modules);
   try {
+    // Asked by a shell for each key: flags of other commands are among the words, so that no parser may look at them.
+    if (args[0] === "__complete" && operand === undefined) {
+      const { complete } = await import("./completion/complete.ts");
+      await complete(args.slice(1), io);
+      return EXIT.fine;
+    }
     const called = operand === undefined ? program(io, outcome) : operandProgram(operand, io);
     // As with kubectl, the bare name prints help.
     const given = args.length === 0 && operand === undefined ? ["--help"] : args;

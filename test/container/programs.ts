@@ -12,9 +12,11 @@ const PACKAGES: Readonly<Record<string, string>> = {
   runc: "runc",
   [SECCOMP_FILTER]: "golang-github-containers-common",
   "qemu-aarch64-static": "qemu-user-static",
+  zsh: "zsh",
+  fish: "fish",
 };
 
-export type ProgramName = "buildah" | "runc" | "qemu-aarch64-static" | typeof SECCOMP_FILTER;
+export type ProgramName = "buildah" | "runc" | "zsh" | "fish" | "qemu-aarch64-static" | typeof SECCOMP_FILTER;
 
 function missing(names: readonly ProgramName[]): string[] {
   const folders = (process.env["PATH"] ?? "").split(":");
@@ -42,7 +44,7 @@ export async function ensurePrograms(...names: ProgramName[]): Promise<void> {
     async () => {
       const packages = missing(names).map((name) => PACKAGES[name] ?? name);
       if (packages.length === 0) return;
-      process.stderr.write(`installing ${packages.join(", ")} for the tests of the image …\n`);
+      process.stderr.write(`installing ${packages.join(", ")} for the tests …\n`);
       const install = ["install", "-y", "--no-install-recommends", ...packages];
       for (const args of [["update"], install]) {
         const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
