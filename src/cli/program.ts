@@ -3,6 +3,7 @@ import { loadModules } from "../core/module/declaration.ts";
 import { moduleCommands, namesOf } from "./command/module-commands.ts";
 import { COMPLETION_SCRIPTS, COMPLETION_SHELLS } from "./completion/scripts.ts";
 import { foresightCommands } from "./foresight/foresight-commands.ts";
+import { CI_SYSTEMS } from "./init/ci.ts";
 import { installCommands, shaping } from "./install/install-commands.ts";
 import type { Io } from "./io.ts";
 import {
@@ -63,6 +64,7 @@ Exit codes: 0 success, 1 found something, 2 invalid arguments or input,
   watchdogCommand(usher, io);
   operatorCommand(usher, io);
   moduleCommands(usher, io, outcome);
+  initCommand(usher, io);
   schemaCommand(usher, io);
   completionCommand(usher, io);
   versionCommand(usher, io);
@@ -309,6 +311,27 @@ function operatorCommand(usher: Command, io: Io): void {
     const { operator: run } = await import("./operator/operator.ts");
     await run(module, options, io);
   });
+}
+
+function initCommand(usher: Command, io: Io): void {
+  usher
+    .command("init")
+    .summary("write a first policy, its test suite and a CI step")
+    .description(
+      "Writes policies/NAME.yaml, policies/NAME.suite.yaml and the step of a CI system that lints and tests them. Without a kind it asks on a terminal; elsewhere defaults count. Overwrites nothing: where one of the files exists, none is written.",
+    )
+    .argument("[kind]", "kind of the policy (default: ClusterPodSchedulingPolicy)")
+    .option("--name <name>", "name of the policy")
+    .option("--directory <dir>", "directory to write into", ".")
+    .addOption(new Option("--ci <system>", "CI system whose step is written").choices(CI_SYSTEMS))
+    .addHelpText(
+      "after",
+      `\nExamples:\n  ${io.name} init\n  ${io.name} init labels --name edge-nodes --ci gitlab --directory repo`,
+    )
+    .action(async (kind: string | undefined, options) => {
+      const { init: run } = await import("./init/init.ts");
+      await run(kind, options, io);
+    });
 }
 
 function schemaCommand(usher: Command, io: Io): void {

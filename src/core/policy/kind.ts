@@ -75,6 +75,17 @@ export interface ChangedAnswer {
   readonly meaning: string;
 }
 
+/** A first object of a kind, with cases of a test suite that it decides. */
+export interface Sample {
+  readonly name: string;
+  readonly namespace?: string;
+  readonly spec: JsonObject;
+  /** What cases need beside the policy, such as namespaces. @default nothing */
+  readonly objects?: readonly JsonObject[];
+  /** As a TestSuite has them. */
+  readonly cases: readonly JsonObject[];
+}
+
 /** A kind of policies that a module defines: a custom resource, or a configuration file of the same standing. */
 export interface Kind<Policy = unknown> extends CustomResource {
   /** `Cluster`: its objects are in namespaces and act on the whole cluster, so who may write them is granted apart. @default as its scope */
@@ -105,6 +116,8 @@ export interface Kind<Policy = unknown> extends CustomResource {
   readonly othersStatus?: (status: JsonObject) => JsonObject;
   /** A spec that the CRD accepts and `check` refuses: its refusal shows that the API server calls usher. */
   readonly refused?: JsonObject;
+  /** What `usher init` writes. @default the kind is not one to begin with */
+  readonly sample?: Sample;
   /** Runs once for each object and version of it. Never throws; problems are this policy's own. */
   readonly prepare: (object: JsonObject, ref: PolicyRef) => Prepared<Policy>;
 }

@@ -136,6 +136,23 @@ export const labels: Kind<Policy> = {
     ...contradictorySelector(prepareRule(object, UNNAMED).policy?.selector, ["spec", "nodeSelector"]),
     ...inertHere(object, installation),
   ],
+  sample: {
+    name: "edge-nodes",
+    namespace: "usher-system",
+    spec: { nodeNamePatterns: ["edge-.*"], labels: { "example.com/pool": "edge" } },
+    cases: [
+      {
+        name: "a node of the edge gets the label of its pool",
+        object: { apiVersion: "v1", kind: "Node", metadata: { name: "edge-1" } },
+        expect: { verdict: "patch", fields: { "metadata.labels[example.com/pool]": "edge" } },
+      },
+      {
+        name: "another node is left alone",
+        object: { apiVersion: "v1", kind: "Node", metadata: { name: "core-1" } },
+        expect: { verdict: "allow" },
+      },
+    ],
+  },
   // No CRD can tell whether a regular expression is one.
   refused: { nodeNamePatterns: ["("], labels: { "example.com/label": "" } },
   prepare: prepareRule,

@@ -2,7 +2,7 @@ import type { z } from "zod";
 import type { PolicyRef } from "../../core/evaluate/finding.ts";
 import { at, isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { contradictorySelector } from "../../core/policy/empty-selector.ts";
-import type { CelRule, ChangedAnswer, Kind, KindVersion } from "../../core/policy/kind.ts";
+import type { CelRule, ChangedAnswer, Kind, KindVersion, Sample } from "../../core/policy/kind.ts";
 import { idle, PROBLEM } from "../../core/policy/problem.ts";
 import { REFUSED_SPEC } from "./criteria/refused-spec.ts";
 import { nodeWarnings } from "./criteria/selected-nodes.ts";
@@ -136,6 +136,38 @@ export const podSchedulingPolicy: Kind<PlacementPolicy> = {
   prepare: (object, ref: PolicyRef) => preparePolicy(object, ref, "Namespaced"),
 };
 
+function podOf(namespace: string): JsonObject {
+  const containers = [{ name: "app", image: "example.com/app:1.0" }];
+  return { apiVersion: "v1", kind: "Pod", metadata: { name: "app", namespace }, spec: { containers } };
+}
+
+const DATA_TOLERATION = { key: "dedicated", operator: "Equal", value: "data", effect: "NoSchedule" };
+
+const TEAM_POOL: Sample = {
+  name: "team-pool",
+  spec: {
+    podSelector: {},
+    namespaceSelector: { matchLabels: { team: "data" } },
+    nodeSelector: { pool: "data" },
+    tolerations: [DATA_TOLERATION],
+  },
+  objects: [
+    { apiVersion: "v1", kind: "Namespace", metadata: { name: "reports", labels: { team: "data" } } },
+    { apiVersion: "v1", kind: "Namespace", metadata: { name: "shop", labels: { team: "shop" } } },
+  ],
+  cases: [
+    {
+      name: "a pod of the team runs on its pool",
+      object: podOf("reports"),
+      expect: {
+        verdict: "patch",
+        fields: { "spec.nodeSelector": { pool: "data" }, "spec.tolerations": [DATA_TOLERATION] },
+      },
+    },
+    { name: "a pod of another team runs anywhere", object: podOf("shop"), expect: { verdict: "allow" } },
+  ],
+};
+
 export const clusterPodSchedulingPolicy: Kind<PlacementPolicy> = {
   group: GROUP,
   kind: "ClusterPodSchedulingPolicy",
@@ -147,6 +179,7 @@ export const clusterPodSchedulingPolicy: Kind<PlacementPolicy> = {
   summary: "scheduling criteria for pods of selected namespaces",
   versions: [version(clusterWide, [...CEL_RULES, labelKeys("namespaceSelector", "matchLabels")])],
   check: check("Cluster"),
+  sample: TEAM_POOL,
   changedAnswer: CHANGED_ANSWER,
   refused: REFUSED_SPEC,
   prepare: (object, ref: PolicyRef) => preparePolicy(object, ref, "Cluster"),
