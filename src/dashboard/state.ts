@@ -662,12 +662,15 @@ export class DashboardState {
     for (const namespace of view.list("namespaces"))
       add("", nameOf(namespace), () => ({ kind: "Namespace", what: "namespace", note: "" }));
     for (const { kind, template, ...workload } of installation.workloads.all)
-      for (const object of view.list(resourceName(workload)))
-        add(namespaceOf(object), nameOf(object), () => {
+      for (const object of view.list(resourceName(workload))) {
+        // Every pod of the cluster passes here: a path is not walked for each.
+        const { name = "", namespace = "" } = isObject(object["metadata"]) ? object["metadata"] : {};
+        add(String(namespace), String(name), () => {
           if (template.length > 0) return { kind, what: "workload", note: kind };
           const node = stringAt(object, "spec", "nodeName");
           return { kind, what: "pod", note: node === undefined ? "not on a node" : `on ${node}` };
         });
+      }
     const results = found.sort(([a, x], [b, y]) => a - b || compare(x.object.name, y.object.name));
     return {
       results: results.slice(0, MOST_RESULTS).map(([, result]) => result),

@@ -361,7 +361,11 @@ export class WorldJudging implements Judging {
   // ----------------------------------------------------------------------------------------------------------------- world
 
   #placementsIn(world: World): Placements {
-    if (this.#placements?.world !== world) this.#placements = { world, placements: new Placements(world) };
+    if (this.#placements?.world !== world) {
+      this.#placements = { world, placements: new Placements(world) };
+      // The time that it took does not make the world older for the next question.
+      if (this.#known?.world === world) this.#known = { ...this.#known, at: this.#state.options.now() };
+    }
     return this.#placements.placements;
   }
 
