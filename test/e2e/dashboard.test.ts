@@ -74,7 +74,7 @@ describeCluster("the dashboard's process on a cluster", (cluster) => {
   });
 
   test("without rights names every resource that can't be read, and shows the rest", async () => {
-    const dashboard = await open(await cluster().kubeconfig(`stranger-${randomUUID().slice(0, 8)}`));
+    const dashboard = await open(await cluster().kubeconfig(`guest-${randomUUID().slice(0, 8)}`));
     try {
       await eventually("what can't be read", async () => {
         const { source } = await dashboard.get<Model.Overview>("/api/overview");
