@@ -1,7 +1,9 @@
 // core/scheduling beside kube-scheduler's own filters: the same cluster and the same pods, in one run.
+
 import type { Json, JsonObject } from "../../src/core/json.ts";
 import { feasibilityByClass, feasibleNodes, prepareWorld } from "../../src/core/scheduling/scheduling.ts";
 import type { SchedulingWorld } from "../../src/core/scheduling/world.ts";
+import { EMPTY_WORLD } from "../../test/builders/scheduling.ts";
 import { ensureSchedulerOracle, oracleUnavailable } from "../../test/cluster/binaries.ts";
 import { Oracle } from "../../test/scheduling/oracle.ts";
 import { ratio } from "../report/number.ts";
@@ -66,17 +68,10 @@ function pod(i: number, more: JsonObject = {}): JsonObject {
 
 function cluster(): SchedulingWorld {
   return {
+    ...EMPTY_WORLD,
     nodes: Array.from({ length: NODES }, (_, i) => node(i)),
     pods: Array.from({ length: PLACED }, (_, i) => pod(i, { nodeName: `node-${(i * 7) % NODES}` })),
     namespaces: [{ metadata: { name: "default" } }],
-    persistentVolumes: [],
-    persistentVolumeClaims: [],
-    storageClasses: [],
-    csiNodes: [],
-    csiDrivers: [],
-    csiStorageCapacities: [],
-    volumeAttachments: [],
-    deviceClasses: [],
   };
 }
 

@@ -1,5 +1,7 @@
 // What a soak finds in its cluster: objects for every module.
+
 import type { JsonObject } from "../../src/core/json.ts";
+import { controlPlanePolicy } from "../../test/builders/guard.ts";
 import { grantedNamespaces } from "../../test/cluster/access/granted.ts";
 import { ARMS, POLICIES, podFor } from "../cluster/pod.ts";
 import { NAMESPACE_OBJECT, policy } from "../fixtures/policies.ts";
@@ -54,11 +56,6 @@ export const OBJECTS: readonly JsonObject[] = [
     metadata: { name: "cluster" },
     spec: { limits: [{ users: [TENANT], maxProjects: 1_000 }], namespaces: {} },
   },
-  {
-    apiVersion: "scheduling.openshift.io/v1alpha1",
-    kind: "NodeSchedulingPolicy",
-    metadata: { name: "cluster" },
-    spec: { groups: [{ name: "ControlPlane", mode: "Enable" }] },
-  },
+  controlPlanePolicy(),
   ...grantedNamespaces(TENANT, "create"),
 ];

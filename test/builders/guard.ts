@@ -50,6 +50,16 @@ export const GROUP: JsonObject = {
   emergencyUsers: ["sre"],
 };
 
+/** The NodeSchedulingPolicy that counts, with the control-plane group in force. */
+export function controlPlanePolicy(group: JsonObject = {}): JsonObject {
+  return {
+    apiVersion: "scheduling.openshift.io/v1alpha1",
+    kind: "NodeSchedulingPolicy",
+    metadata: { name: "cluster" },
+    spec: { groups: [{ name: "ControlPlane", mode: "Enable", ...group }] },
+  };
+}
+
 export function user(username: string, ...groups: string[]): UserInfo {
   return { username, groups: [...groups, "system:authenticated"] };
 }

@@ -2,22 +2,10 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { requestFor } from "../builders/request.ts";
+import { WRAPPED_CONFIGURATION } from "../support/modules/gatehouse.ts";
 import { programWith, servingWith } from "../support/modules/program.ts";
 import { post, readyOf } from "./serving.ts";
 import { folder } from "./usher.ts";
-
-/** A configuration as OpenShift prints it, three levels inside the configuration of another component. */
-const WRAPPED = `apiVersion: kubecontrolplane.config.openshift.io/v1
-kind: KubeAPIServerConfig
-admission:
-  pluginConfig:
-    gatehouse.usher.dev/Gatehouse:
-      configuration:
-        apiVersion: gatehouse.usher.dev/alphav1
-        kind: GatehouseConfig
-        closed:
-        - cp-0
-`;
 
 const NODE = "apiVersion: v1\nkind: Node\nmetadata: {name: cp-0}\n";
 
@@ -44,7 +32,7 @@ async function review(files: Record<string, string>, nodeName: string) {
 
 describe("configuration in files, through the real program", () => {
   test("usher review: a wrapped configuration is applied together with objects and policies of the same module", async () => {
-    const files = { "kube.yaml": WRAPPED, "nodes.yaml": NODE, "policy.yaml": POLICY };
+    const files = { "kube.yaml": WRAPPED_CONFIGURATION, "nodes.yaml": NODE, "policy.yaml": POLICY };
     const ran = await review(files, "cp-0");
     expect(ran.err).toBe("");
     expect(ran.out).toContain(
@@ -54,7 +42,11 @@ describe("configuration in files, through the real program", () => {
   });
 
   test("usher serve: applies the configuration, follows its changes, and keeps the last good version", async () => {
-    const source = folder({ "conf/kube.yaml": WRAPPED, "nodes.yaml": NODE, "policy.yaml": POLICY });
+    const source = folder({
+      "conf/kube.yaml": WRAPPED_CONFIGURATION,
+      "nodes.yaml": NODE,
+      "policy.yaml": POLICY,
+    });
     const file = join(source, "conf/kube.yaml");
     const served = await servingWith("gatehouse.ts", [
       "--source",
@@ -76,7 +68,7 @@ describe("configuration in files, through the real program", () => {
     };
     expect(await denied("cp-0")).toContain("closed by Gatehouse more and GatehouseConfig configuration");
     expect(await denied("cp-1")).toContain('"allowed":true');
-    writeFileSync(file, WRAPPED.replace("- cp-0", "- cp-1"));
+    writeFileSync(file, WRAPPED_CONFIGURATION.replace("- cp-0", "- cp-1"));
     await served.said(/kube\.yaml: 1 gatehouseconfig changed \(configuration\)/);
     expect(await denied("cp-1")).toContain("closed by GatehouseConfig configuration");
     writeFileSync(file, readFileSync(file, "utf8").replace("closed:", "mode: on\n        closed:"));

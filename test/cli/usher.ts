@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
-import { onTestFinished } from "vitest";
+import { afterAll, onTestFinished, TestRunner } from "vitest";
 import { run } from "../../src/cli/run.ts";
 import type { ModuleDeclaration } from "../../src/core/module/declaration.ts";
 import type { ReviewResult, ReviewSummary } from "../../src/core/review/result.ts";
@@ -24,6 +24,17 @@ registerHooks({
   },
 });
 `;
+
+const cleanups: (() => void)[] = [];
+afterAll(() => {
+  for (const clean of cleanups.splice(0)) clean();
+});
+
+/** Cleans up after the test; after all tests of the file where a hook called for it. */
+function afterwards(clean: () => void): void {
+  if (TestRunner.getCurrentTest() === undefined) cleanups.push(clean);
+  else onTestFinished(clean);
+}
 
 export interface Ran {
   readonly code: number | null;
@@ -95,7 +106,7 @@ export function start(
   options: { cwd?: string; detached?: boolean; env?: NodeJS.ProcessEnv } = {},
 ) {
   const child = spawn(command, args, { cwd: ROOT, ...options, stdio: ["pipe", "pipe", "pipe"] });
-  onTestFinished(() => {
+  afterwards(() => {
     if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
     // Ends the whole process group: npm would leave its child processes behind.
     process.kill(options.detached === true ? -child.pid : child.pid, "SIGKILL");
@@ -114,7 +125,7 @@ export async function ended(child: ChildProcess): Promise<Ran> {
 /** A directory with these files, removed after the test. */
 export function folder(files: Readonly<Record<string, string | Buffer>>): string {
   const directory = mkdtempSync(join(tmpdir(), "usher-cli-"));
-  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+  afterwards(() => rmSync(directory, { recursive: true, force: true }));
   for (const [name, content] of Object.entries(files)) {
     const path = join(directory, name);
     mkdirSync(dirname(path), { recursive: true });

@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { withLock } from "../cluster/binaries/lock.ts";
-import { cacheFolder, isExecutable } from "../cluster/binaries/places.ts";
+import { isExecutable } from "../cluster/binaries/places.ts";
 import { SECCOMP_FILTER } from "./seccomp.ts";
 
 /** The package of each program or file. */
@@ -15,6 +15,9 @@ const PACKAGES: Readonly<Record<string, string>> = {
   zsh: "zsh",
   fish: "fish",
 };
+
+/** Of the machine, as apt-get's own: runs with different caches wait for each other too. */
+const APT_LOCK = "/var/lib/apt/usher-tests.lock";
 
 export type ProgramName = "buildah" | "runc" | "zsh" | "fish" | "qemu-aarch64-static" | typeof SECCOMP_FILTER;
 
@@ -37,9 +40,8 @@ export function imageUnavailable(): string {
 /** Installs missing packages. Prints that, because it changes the machine. */
 export async function ensurePrograms(...names: ProgramName[]): Promise<void> {
   if (missing(names).length === 0) return;
-  const lock = join(cacheFolder(process.env), "installing.lock");
   await withLock(
-    lock,
+    APT_LOCK,
     (pid) => process.stderr.write(`waiting for process ${pid}, which installs …\n`),
     async () => {
       const packages = missing(names).map((name) => PACKAGES[name] ?? name);

@@ -1,6 +1,6 @@
 // All modules in one installation, with usher's own service account: each does its main task beside the others, and
 // none blocks the cluster while usher is down, nor after it was removed.
-import { expect, onTestFinished, test } from "vitest";
+import { beforeAll, expect, onTestFinished, test } from "vitest";
 import { bundleOf } from "../../deploy/generate/olm/bundle.ts";
 import { at, equal, type Json, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
 import { folder, program, usher } from "../cli/usher.ts";
@@ -109,7 +109,7 @@ describeOwnCluster("all modules in one installation", OPTIONS, (cluster) => {
     return pods;
   };
 
-  test("an administrator installs usher and writes an object for every module", async () => {
+  beforeAll(async () => {
     await stage.prepare();
     await stage.namespaces("team-a", "locked", "hard", UNTOUCHED);
     for (const name of ["locked", "hard"])

@@ -1,9 +1,11 @@
 // Every way to use certificates of others, installed in real pods, and webhooks that an administrator writes.
+
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { at, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
+import { controlPlanePolicy } from "../builders/guard.ts";
 import { folder, program } from "../cli/usher.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { ensureTool } from "../cluster/binaries.ts";
@@ -175,12 +177,7 @@ describeOwnCluster("certificates of others, in pods", {}, (cluster) => {
           namespaces: {},
         },
       };
-      const guard = {
-        apiVersion: "scheduling.openshift.io/v1alpha1",
-        kind: "NodeSchedulingPolicy",
-        metadata: { name: "cluster" },
-        spec: { groups: [{ name: "ControlPlane", mode: "Enable" }] },
-      };
+      const guard = controlPlanePolicy();
       await cluster().apply(...SETUP, limit, guard);
       const drift = async (object: string) => {
         const [pod] = listAt(await cluster().call("GET", REPLICAS), "items");

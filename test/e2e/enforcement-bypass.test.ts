@@ -1,6 +1,6 @@
 // Ways in which a tenant might bypass enforcement, tried on a real control plane with its own controllers.
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { type Json, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
 import { PROVENANCE } from "../../src/core/provenance/annotation.ts";
 import { folder, program, usher } from "../cli/usher.ts";
@@ -53,7 +53,7 @@ describeOwnCluster("enforcement", {}, (cluster) => {
   /** Updates an object by a merge patch. */
   const update = (resource: string, body: JsonObject) => stage.request("PATCH", resource, body);
 
-  test("is in force, with older objects present", async () => {
+  beforeAll(async () => {
     await cluster().createNode("node-etcd", { labels: { pool: "etcd" } });
     await cluster().createNode("node-web", { labels: { pool: "web" } });
     await stage.install();

@@ -1,8 +1,10 @@
 // The objects that the leader maintains for node-guard in a real cluster: the fallback, statuses, the granter of an
 // override, the taint.
+
 import { expect, test } from "vitest";
 import { at, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
 import { nameOf } from "../../src/core/kubernetes/object.ts";
+import { controlPlanePolicy } from "../builders/guard.ts";
 import { program } from "../cli/usher.ts";
 import type { Reply } from "../cluster/access/client.ts";
 import { ADMIN } from "../cluster/access/identity.ts";
@@ -16,12 +18,6 @@ const OVERRIDES = "/apis/usher.dev/v1alpha1/nodeguardoverrides";
 const SCHEDULERS = "/apis/config.openshift.io/v1/schedulers";
 const NAMES = ["assign", "bind", "labels"].map((rule) => `usher-node-guard-controlplane-${rule}`);
 
-const policyOf = (group: JsonObject): JsonObject => ({
-  apiVersion: "scheduling.openshift.io/v1alpha1",
-  kind: "NodeSchedulingPolicy",
-  metadata: { name: "cluster" },
-  spec: { groups: [{ name: "ControlPlane", mode: "Enable", ...group }] },
-});
 const schedulerOf = (mastersSchedulable: boolean): JsonObject => ({
   apiVersion: "config.openshift.io/v1",
   kind: "Scheduler",
@@ -64,7 +60,7 @@ describeOwnCluster("the leader's objects for node-guard", {}, (cluster) => {
 
   /** With permissions in RBAC and every replica gone, only a user with the permission can remove labels. */
   async function withRightsInRbac(): Promise<void> {
-    await cluster().apply(policyOf({ rbac: true }));
+    await cluster().apply(controlPlanePolicy({ rbac: true }));
     await eventually("labels alone", async () => (await fallback()).policies.join() === NAMES[2]);
     await stage.scaleUsher(0);
     expect(await free()).toBe("403 USHER-G09");
@@ -139,7 +135,7 @@ describeOwnCluster("the leader's objects for node-guard", {}, (cluster) => {
       const { status, body } = await cluster().request(
         "POST",
         `${POLICIES}?dryRun=All`,
-        policyOf({ failurePolicy: "Ignore" }),
+        controlPlanePolicy({ failurePolicy: "Ignore" }),
       );
       return status === 422 ? (stringAt(body, "message") ?? "") : undefined;
     });
@@ -160,7 +156,7 @@ describeOwnCluster("the leader's objects for node-guard", {}, (cluster) => {
       async () => (await fallback()).policies.length === NAMES.length,
     );
     // With the compiled lists: others would not be in force yet.
-    const open = policyOf({ failurePolicy: "Ignore", emergencyUsers: [SRE.user] });
+    const open = controlPlanePolicy({ failurePolicy: "Ignore", emergencyUsers: [SRE.user] });
     await eventually("Ignore to be accepted", async () => {
       return (await cluster().request("PATCH", `${POLICIES}/cluster?dryRun=All`, open)).status === 200;
     });

@@ -79,7 +79,7 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
   const install = (settings: JsonObject, ...more: readonly string[]) =>
     installUsher(cluster(), ...configured({ modules: { "node-labels": settings } }), ...more);
 
-  test("an administrator installs usher", async () => {
+  beforeAll(async () => {
     await install({ gracePeriodSeconds: 1 });
   });
 

@@ -51,7 +51,7 @@ describeOwnCluster("placing objects that need care", {}, (cluster) => {
     await cluster().apply(...CLASSES, ROLLOUT_KIND);
   });
 
-  test("an administrator installs usher, with a custom kind that holds pods", async () => {
+  beforeAll(async () => {
     await stage.install(...configured({ workloads: [ROLLOUT] }));
     await stage.policies(POLICIES);
   });

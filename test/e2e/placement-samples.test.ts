@@ -67,7 +67,7 @@ describeOwnCluster("kupid's samples", {}, (cluster) => {
     for (const [name, options] of Object.entries(NODES)) await cluster().createNode(name, options);
   });
 
-  test("an administrator installs usher", async () => {
+  beforeAll(async () => {
     await stage.install();
     await cluster().call("PATCH", "/api/v1/namespaces/shoot-one", {
       metadata: { labels: { "gardener.cloud/role": "shoot" } },

@@ -47,7 +47,7 @@ describeOwnCluster("updates of placed workloads", {}, (cluster) => {
     await cluster().createNode("w2", { labels: { pool: "batch" } });
   });
 
-  test("an administrator installs usher and applies a policy", async () => {
+  beforeAll(async () => {
     await stage.install();
     await stage.policies({ home: HOME });
   });

@@ -72,7 +72,7 @@ describeOwnCluster("pods and nodes of an OS", {}, (cluster) => {
       });
   });
 
-  test("an administrator installs usher", () =>
+  beforeAll(() =>
     install(
       cluster(),
       ...configured({
@@ -81,7 +81,8 @@ describeOwnCluster("pods and nodes of an OS", {}, (cluster) => {
           "pod-os": { os: { write: true, nodeMismatch: "Deny", repairNodeLabels: true, harden: [HARD] } },
         },
       }),
-    ));
+    ),
+  );
 
   let started = 0;
   let fillers: string[] = [];

@@ -1,6 +1,6 @@
 // Two hundred concurrent creations, against three installed replicas of project-limit and the real API server. Nothing
 // else runs beside it: a creation that waits longer than the hook's 5 s is a failure.
-import { afterAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { post } from "../cli/serving.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
 import { calledWebhook, namespaceReview } from "./fixtures/forged-reviews.ts";
@@ -33,7 +33,7 @@ describeOwnCluster(
   (cluster) => {
     afterAll(() => client[Symbol.dispose]());
 
-    test("three replicas are installed that require client certificates, and a limit is in force", async () => {
+    beforeAll(async () => {
       const { clientCa } = client;
       await installLimits(cluster(), [0, 1, 10, 150], {}, ...configured({ clientCa }));
     });

@@ -1,5 +1,5 @@
 // Leaks from the ledger of project-limit, with three installed replicas and the real API server.
-import { afterAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { at, stringAt } from "../../src/core/json.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import type { Cluster } from "../cluster/cluster.ts";
@@ -41,7 +41,7 @@ describeOwnCluster("the ledger of projects", { images: IMAGES }, (cluster) => {
     await peer?.[Symbol.asyncDispose]();
   });
 
-  test("three replicas are installed, and a limit is in force", async () => {
+  beforeAll(async () => {
     await installLimits(cluster(), [0, 1, 3, 10, 150]);
     peer = await startPeer(cluster());
   });

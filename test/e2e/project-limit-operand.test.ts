@@ -1,10 +1,12 @@
 // The operand of ProjectRequestLimit on a real control plane: alone, and beside usher with node-guard in Enable. Its
 // objects are those that the operator writes, applied by hand. ProjectRequest is a CRD here; a stand-in creates the
 // Namespace of a ProjectRequest.
+
 import { setTimeout as pause } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { at, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
 import { OPERAND } from "../../src/modules/project-limit/operand-names.ts";
+import { controlPlanePolicy } from "../builders/guard.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
 import { TestAuthority } from "../support/operator/authority.ts";
@@ -133,12 +135,11 @@ describeOwnCluster("the operand of ProjectRequestLimit", {}, (cluster) => {
         modules: { "node-guard": { builtIn: "OpenShift" } },
       }),
     );
-    await cluster().apply(MALLORY, resource({ ...SPEC, namespaces: {} }), {
-      apiVersion: "scheduling.openshift.io/v1alpha1",
-      kind: "NodeSchedulingPolicy",
-      metadata: { name: "cluster" },
-      spec: { groups: [{ name: "ControlPlane", mode: "Enable", emergencyUsers: ["sre"] }] },
-    });
+    await cluster().apply(
+      MALLORY,
+      resource({ ...SPEC, namespaces: {} }),
+      controlPlanePolicy({ emergencyUsers: ["sre"] }),
+    );
     await eventually("node-guard", async () => {
       const spec = { nodeName: "cp-0", containers: [{ name: "c", image: "app:1" }] };
       const tried = await cluster().request(

@@ -1,7 +1,9 @@
 // The drill behind "it can't lock a cluster": every module in its strictest mode, then no replica of usher, and no
 // watchdog either.
+
 import { expect, test } from "vitest";
 import { at, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
+import { controlPlanePolicy } from "../builders/guard.ts";
 import type { Reply } from "../cluster/access/client.ts";
 import { grantedNamespaces } from "../cluster/access/granted.ts";
 import { type Identity, nodeIdentity } from "../cluster/access/identity.ts";
@@ -61,22 +63,11 @@ const OBJECTS: readonly JsonObject[] = [
     metadata: { name: "cluster" },
     spec: { limits: [{ maxProjects: 0 }], namespaces: {} },
   },
-  {
-    apiVersion: "scheduling.openshift.io/v1alpha1",
-    kind: "NodeSchedulingPolicy",
-    metadata: { name: "cluster" },
-    spec: {
-      groups: [
-        {
-          name: "ControlPlane",
-          mode: "Enable",
-          emergencyUsers: [SRE.user],
-          guardAccessOnProtectedNodes: true,
-          checkRequesterOnSelection: true,
-        },
-      ],
-    },
-  },
+  controlPlanePolicy({
+    emergencyUsers: [SRE.user],
+    guardAccessOnProtectedNodes: true,
+    checkRequesterOnSelection: true,
+  }),
   ...grantedNamespaces(ALICE.user, "create"),
 ];
 

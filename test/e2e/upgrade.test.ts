@@ -1,7 +1,9 @@
 // From the earlier version to this one and back, under a fail-closed webhook and with a client that never pauses; in
 // between without any replica: webhooks that may be opened are opened, and closed again.
+
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { at, listAt, stringAt } from "../../src/core/json.ts";
+import { controlPlanePolicy } from "../builders/guard.ts";
 import { clusterPolicy } from "../builders/policy.ts";
 import { ended, program, start } from "../cli/usher.ts";
 import { eventually } from "../cluster/access/wait.ts";
@@ -29,12 +31,7 @@ const LIMIT = {
   metadata: { name: "cluster" },
   spec: { limits: [{ maxProjects: 2 }], namespaces: {} },
 };
-const GUARD = {
-  apiVersion: "scheduling.openshift.io/v1alpha1",
-  kind: "NodeSchedulingPolicy",
-  metadata: { name: "cluster" },
-  spec: { groups: [{ name: "ControlPlane", mode: "Enable", failurePolicy: "Fail" }] },
-};
+const GUARD = controlPlanePolicy({ failurePolicy: "Fail" });
 
 const earlier = earlierVersion();
 if (earlier === undefined) process.stderr.write(`${NOT_THERE}\n`);

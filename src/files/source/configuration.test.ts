@@ -1,22 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Directory } from "../../../test/conformance/directory.ts";
-import { declarations } from "../../../test/support/modules/gatehouse.ts";
+import { declarations, WRAPPED_CONFIGURATION } from "../../../test/support/modules/gatehouse.ts";
 import { loadModules } from "../../core/module/declaration.ts";
 
 const modules = await loadModules(declarations);
-
-/** A configuration as OpenShift prints it, three levels inside the configuration of another component. */
-const WRAPPED = `apiVersion: kubecontrolplane.config.openshift.io/v1
-kind: KubeAPIServerConfig
-admission:
-  pluginConfig:
-    gatehouse.usher.dev/Gatehouse:
-      configuration:
-        apiVersion: gatehouse.usher.dev/alphav1
-        kind: GatehouseConfig
-        closed:
-        - cp-0
-`;
 
 const BARE = "apiVersion: v1\nkind: GatehouseConfig\nclosed: [cp-1]\n";
 
@@ -50,7 +37,7 @@ describe("configuration without metadata and spec", () => {
   test.each([
     ["bare, in a legacy apiVersion", BARE, "cp-1"],
     ["in an AdmissionConfiguration", ADMISSION, "cp-0"],
-    ["in a KubeAPIServerConfig", WRAPPED, "cp-0"],
+    ["in a KubeAPIServerConfig", WRAPPED_CONFIGURATION, "cp-0"],
   ])("%s", async (_, text, node) => {
     expect(await read({ "a.yaml": text })).toEqual({
       origin: "GatehouseConfig configuration",
@@ -71,13 +58,13 @@ describe("configuration without metadata and spec", () => {
     ],
     [
       "an unknown field of the configuration is shown where it is written",
-      { "a.yaml": `${WRAPPED}        closd: [cp-1]\n` },
+      { "a.yaml": `${WRAPPED_CONFIGURATION}        closd: [cp-1]\n` },
       ["a.yaml:11:9: closd: unknown field, has no effect", '      |         ^^^^^ did you mean "closed"?'],
       true,
     ],
     [
       "a value that the schema refuses",
-      { "a.yaml": `${WRAPPED}        mode: Enabled\n` },
+      { "a.yaml": `${WRAPPED_CONFIGURATION}        mode: Enabled\n` },
       [
         'a.yaml:11:15: mode: unsupported value "Enabled": must be one of Inform, Enable',
         '      |               ^^^^^^^ did you mean "Enable"?',
@@ -86,7 +73,7 @@ describe("configuration without metadata and spec", () => {
     ],
     [
       "two configurations: the first file's is used, and the other is an error",
-      { "a.yaml": WRAPPED, "b.yaml": BARE },
+      { "a.yaml": WRAPPED_CONFIGURATION, "b.yaml": BARE },
       ["b.yaml:2:7: GatehouseConfig configuration is defined in a.yaml:8:15 already; that one is used"],
       true,
     ],
@@ -100,7 +87,7 @@ describe("configuration without metadata and spec", () => {
     ],
     [
       "an unknown version",
-      { "a.yaml": WRAPPED.replace("/alphav1", "/v2") },
+      { "a.yaml": WRAPPED_CONFIGURATION.replace("/alphav1", "/v2") },
       [
         'a.yaml:7:21: admission.pluginConfig[gatehouse.usher.dev/Gatehouse].configuration.apiVersion: GatehouseConfig has no version "gatehouse.usher.dev/v2"; use gatehouse.usher.dev/v1alpha1 or gatehouse.usher.dev/alphav1 or v1',
       ],
@@ -116,13 +103,13 @@ describe("configuration without metadata and spec", () => {
     ],
     [
       "a YAML 1.1 boolean among strings",
-      { "a.yaml": WRAPPED.replace("- cp-0", "- cp-0\n        - yes") },
+      { "a.yaml": WRAPPED_CONFIGURATION.replace("- cp-0", "- cp-0\n        - yes") },
       ["a.yaml:11:11: closed[1]:", 'write it in quotes: "yes"'],
       false,
     ],
     [
       "a wrapper that holds something else",
-      { "a.yaml": WRAPPED.replace("kind: GatehouseConfig", "kind: Other") },
+      { "a.yaml": WRAPPED_CONFIGURATION.replace("kind: GatehouseConfig", "kind: Other") },
       [
         "a.yaml:2:1: kind: holds no configuration that usher reads: GatehouseConfig at admission.pluginConfig.*.configuration",
       ],

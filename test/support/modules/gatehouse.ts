@@ -120,3 +120,16 @@ const gatehouse: Module = defineModule<Closed>({
 export const declarations: readonly ModuleDeclaration[] = [
   { name: gatehouse.name, summary: gatehouse.summary, load: async () => gatehouse },
 ];
+
+/** A configuration as OpenShift prints it, three levels inside the configuration of another component. */
+export const WRAPPED_CONFIGURATION = `apiVersion: kubecontrolplane.config.openshift.io/v1
+kind: KubeAPIServerConfig
+admission:
+  pluginConfig:
+    gatehouse.usher.dev/Gatehouse:
+      configuration:
+        apiVersion: gatehouse.usher.dev/alphav1
+        kind: GatehouseConfig
+        closed:
+        - cp-0
+`;
