@@ -20,7 +20,7 @@ import { ReviewHandler } from "./review/handle.ts";
 import type { AcceptsToken } from "./review/routes.ts";
 import type { Address } from "./server/address.ts";
 import { CLIENT_CLOSED_REQUEST, HttpsServer } from "./server/https-server.ts";
-import { LIMITS, type Limits } from "./server/limits.ts";
+import { LIMITS, type ServerLimits } from "./server/limits.ts";
 import { type DrainOptions, Shutdown } from "./server/shutdown.ts";
 import {
   type KeyPair,
@@ -80,7 +80,7 @@ export interface AdmissionOptions {
   readonly tracing?: Tracing | undefined;
   /** The pod of this replica, for its spans. */
   readonly instance?: string | undefined;
-  readonly limits?: Partial<Limits> | undefined;
+  readonly limits?: Partial<ServerLimits> | undefined;
   /** The time without a heartbeat of the main thread after which `/livez` fails. */
   readonly heartbeatTimeoutMs?: number | undefined;
   /** The wall clock that modules see. */
@@ -104,7 +104,7 @@ export interface AdmissionServer {
 export async function startAdmission(options: AdmissionOptions): Promise<AdmissionServer> {
   const { source, bind = LOOPBACK } = options;
   const log = sampledLog(options.log);
-  const limits: Limits = { ...LIMITS, ...options.limits };
+  const limits: ServerLimits = { ...LIMITS, ...options.limits };
   // The pair in use, for its metrics.
   const serving: { pair: KeyPair | undefined } = { pair: undefined };
   const { trusts } = options;

@@ -12,14 +12,14 @@ import {
   reviewed,
 } from "../../../test/support/admission/front-proxy.ts";
 import { startTestServer } from "../../../test/support/admission/server.ts";
-import type { Limits } from "../server/limits.ts";
+import type { ServerLimits } from "../server/limits.ts";
 
 const HEADERS = ["X-Remote-User", "system:apiserver", "Content-Type", "application/json"];
 const authority = await Authority.create("front-proxy-ca");
 const client = await authority.issue({ user: "front-proxy-client" });
 
 /** A server whose access reviews are never answered. */
-async function waiting(limits: Partial<Limits> = {}) {
+async function waiting(limits: Partial<ServerLimits> = {}) {
   const asked = { count: 0 };
   const server = await startTestServer({
     source: reviewed([], {

@@ -17,7 +17,7 @@ export function marginOf(timeoutMs: number): number {
 }
 
 /** The client that waits for the response. Emits `close` when it disconnects; a ServerResponse is one. */
-export interface Client {
+export interface Caller {
   readonly once: (event: "close", listener: () => void) => unknown;
 }
 
@@ -27,13 +27,13 @@ export interface Client {
  */
 export class RequestDeadline implements Host {
   readonly #source: Source;
-  readonly #client: Client | undefined;
+  readonly #client: Caller | undefined;
   readonly #endsAt: number;
   readonly #log: Log;
   #begun: Begun | undefined;
 
   /** `started` is of `performance.now()`. */
-  constructor(source: Source, log: Log, client: Client | undefined, started: number, timeoutMs: number) {
+  constructor(source: Source, log: Log, client: Caller | undefined, started: number, timeoutMs: number) {
     this.#source = source;
     this.#log = log;
     this.#client = client;

@@ -6,7 +6,7 @@ import { detailsOf } from "../../core/evaluate/status.ts";
 import { factsOf, type Log } from "../../core/log.ts";
 import { hookWants } from "../../core/module/hook.ts";
 import type { Source } from "../../core/view/source.ts";
-import { type Client, RequestDeadline } from "./deadline.ts";
+import { type Caller, RequestDeadline } from "./deadline.ts";
 import { decodeEnvelope, decodeReview, Undecodable } from "./decode.ts";
 import {
   allowedWithWarning,
@@ -39,7 +39,7 @@ export interface HandleOptions {
 export type Handle = (
   body: Buffer,
   url: string,
-  client?: Client,
+  client?: Caller,
   /** When the request arrived, of `performance.now()`. @default now */
   started?: number,
   /** @default hooks are not observed */

@@ -18,7 +18,7 @@ import { readBody } from "./body.ts";
 import { BytesInFlight } from "./bytes-in-flight.ts";
 import { Connections, Pipelining } from "./connections.ts";
 import { LargeReviews } from "./large-reviews.ts";
-import type { Limits } from "./limits.ts";
+import type { ServerLimits } from "./limits.ts";
 import { refusedByHead, sendAndClose } from "./refusal.ts";
 
 export interface HttpsServerOptions {
@@ -28,7 +28,7 @@ export interface HttpsServerOptions {
   readonly clients: ClientCheck | undefined;
   /** Serves an aggregated API beside the webhooks; excludes `clients`. @default none */
   readonly aggregated?: AggregatedServing | undefined;
-  readonly limits: Limits;
+  readonly limits: ServerLimits;
   readonly handle: Handle;
   /** Runs once the response was handed to the socket. */
   readonly afterResponse: (evaluation: Evaluation) => void;

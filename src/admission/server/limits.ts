@@ -1,7 +1,7 @@
 import { LONGEST_CALL_MS } from "../review/routes.ts";
 
 /** The server's limits on clients. Every limit can be set, so that tests need not wait. */
-export interface Limits {
+export interface ServerLimits {
   readonly bodyBytes: number;
   /** Over all connections: unfinished requests, requests that wait for facts, unread responses. */
   readonly inFlightBytes: number;
@@ -63,7 +63,7 @@ const CHECK_EVERY_MS = 1_000;
 /** How long draining waits for requests in flight: no call may take longer. */
 const FINISH_MS = LONGEST_CALL_MS;
 
-export const LIMITS: Limits = {
+export const LIMITS: ServerLimits = {
   bodyBytes: BODY_BYTES,
   inFlightBytes: IN_FLIGHT_BYTES,
   connections: CONNECTIONS,

@@ -1,6 +1,6 @@
 import { type ChangedLine, newWarnings, type Side } from "../../core/foresight/compare.ts";
 import { type Foresight, fitsNowhere, type WorkloadDifference } from "../../core/foresight/foresee.ts";
-import type { Reach } from "../../core/foresight/node-reach.ts";
+import type { NodeReach } from "../../core/foresight/node-reach.ts";
 import type { StandingDifference } from "../../core/foresight/standing-differences.ts";
 import { tableRows } from "../output/table.ts";
 import { printable, type Terminal } from "../output/terminal.ts";
@@ -100,7 +100,7 @@ function namesText(noun: string, names: readonly string[], all: boolean): string
   return `${noun}${names.length === 1 ? "" : "s"} ${shown.join(", ")}${more > 0 ? ` and ${number(more)} more` : ""}`;
 }
 
-function sideCell(side: Side | undefined, reach: Reach | undefined): string {
+function sideCell(side: Side | undefined, reach: NodeReach | undefined): string {
   if (side === undefined) return "-";
   if (side.refused) return "refused";
   if (reach === undefined || reach.total === 0) return "admitted";

@@ -1,6 +1,7 @@
 import { createReadStream, type Stats } from "node:fs";
 import { stat } from "node:fs/promises";
 import { isObject, type Json, type JsonObject, stringAt } from "../../core/json.ts";
+import { byText } from "../../core/order.ts";
 import type { Path } from "../../core/path.ts";
 import type { Problem } from "../../core/policy/problem.ts";
 import { isSuite } from "../../core/suite/suite.ts";
@@ -117,7 +118,7 @@ export class InputTexts {
       });
       return;
     }
-    for (const file of files.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
+    for (const file of files.toSorted(byText(({ name }) => name))) {
       const read = async () => readWhole(file.path, await stat(file.path));
       await take(`${root}/${file.name}`, read, found);
     }

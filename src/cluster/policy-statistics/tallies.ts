@@ -2,6 +2,7 @@ import type { CountedTally, DatedConflict, Tally } from "../../core/evaluate/eff
 import { fairShare } from "../../core/evaluate/fair-share.ts";
 import { type PolicyRef, policyKey } from "../../core/evaluate/finding.ts";
 import { at, isObject, type Json, listAt, stringAt } from "../../core/json.ts";
+import { byText } from "../../core/order.ts";
 
 /** Beyond this, the least recently counted policies are evicted. */
 const MOST_POLICIES = 10_000;
@@ -106,10 +107,13 @@ function conflictsOf(all: readonly DatedConflict[]): Pick<CountedTally, "conflic
   return { conflicts: fairShare(sorted, ({ object }) => object, MOST_CONFLICTS) };
 }
 
+const conflictOrder = byText(({ object, field, message }: DatedConflict) =>
+  JSON.stringify([object, field, message]),
+);
+
 function compareConflicts(a: DatedConflict, b: DatedConflict): number {
   if (a.at !== b.at) return b.at - a.at;
-  const [left, right] = [a, b].map(({ object, field, message }) => JSON.stringify([object, field, message]));
-  return left === right ? 0 : (left ?? "") < (right ?? "") ? -1 : 1;
+  return conflictOrder(a, b);
 }
 
 type Outcome = keyof Tally["outcomes"];

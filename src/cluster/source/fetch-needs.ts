@@ -1,6 +1,7 @@
 import { DEADLINE_EXCEEDED, type Fact, type Need, needKey } from "../../core/evaluate/need.ts";
 import { isObject } from "../../core/json.ts";
 import { SILENT } from "../../core/log.ts";
+import { byText } from "../../core/order.ts";
 import type { Deadline } from "../../core/view/source.ts";
 import { errorFact, failedFact } from "../client/api-fact.ts";
 import { boundedList } from "../client/bounded-list.ts";
@@ -42,7 +43,7 @@ export function createNeeds(
     }
     await Promise.all(fetched);
     // A turn delays other requests, so it comes last; and in one order for all requests, which rules out deadlocks.
-    inTurn.sort((a, b) => (batcherKey(a.target) < batcherKey(b.target) ? -1 : 1));
+    inTurn.sort(byText(({ target }) => batcherKey(target)));
     for (const { need, target } of inTurn) {
       facts.set(need, await (batchers?.fetch(target, deadline) ?? ask(need, deadline)));
     }

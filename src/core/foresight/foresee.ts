@@ -4,10 +4,10 @@ import { nameOf, namespaceOf } from "../kubernetes/object.ts";
 import type { WorkloadKind } from "../kubernetes/workloads.ts";
 import { type Decided, type Difference, differenceOf, judgeBoth } from "./compare.ts";
 import {
+  type NodeReach,
   openNodes,
   Placements,
   poolsOf,
-  type Reach,
   type ReachDifference,
   reachDifference,
 } from "./node-reach.ts";
@@ -120,7 +120,7 @@ export function fitsNowhere({ after, before, nodes }: WorkloadDifference): boole
   return before?.refused !== false || nodes.before === undefined || hasRoom(nodes.before);
 }
 
-function hasRoom({ fits, unknown }: Reach): boolean {
+function hasRoom({ fits, unknown }: NodeReach): boolean {
   return fits + unknown > 0;
 }
 

@@ -11,7 +11,7 @@ import {
 import type { World } from "./world.ts";
 
 /** Where the pods of one workload may run. */
-export interface Reach {
+export interface NodeReach {
   readonly fits: number;
   readonly unknown: number;
   readonly total: number;
@@ -25,8 +25,8 @@ export interface Reach {
 
 /** How that differs between two worlds. */
 export interface ReachDifference {
-  readonly before?: Reach;
-  readonly after?: Reach;
+  readonly before?: NodeReach;
+  readonly after?: NodeReach;
   readonly gained: readonly string[];
   readonly lost: readonly { readonly node: string; readonly reason: string }[];
 }
@@ -170,7 +170,7 @@ export class Placements {
   }
 }
 
-export function reachOf({ fits, unknown, fails, summary, notes, groups }: Feasibility): Reach {
+export function reachOf({ fits, unknown, fails, summary, notes, groups }: Feasibility): NodeReach {
   const rejected = groups.flatMap(({ verdict, nodes }) =>
     verdict.kind === "fails" ? [{ reason: verdict.reason, nodes: nodes.length }] : [],
   );

@@ -4,7 +4,7 @@ import type { ServerVersion } from "../kubernetes/versions.ts";
 import type { DeclaredRole } from "../registration/rights.ts";
 
 /** An object by its apiVersion, kind, namespace and name. */
-export type Reference = JsonObject;
+export type OperandReference = JsonObject;
 
 /** Who makes the operand's certificate. */
 export type OperandCertificates = "ServiceCA" | "CertManager" | "Own";
@@ -24,7 +24,7 @@ export interface OperandState {
   /** As it was when its spec was last seen valid: the operand is kept so while it is not. The same where that is unknown. */
   readonly valid: JsonObject;
   /** An object of `observed`, as it is stored. */
-  readonly live: (reference: Reference) => JsonObject | undefined;
+  readonly live: (reference: OperandReference) => JsonObject | undefined;
   /** What the operand runs. */
   readonly image: string;
   /** Whether a pod behind the Service is ready. */
@@ -36,7 +36,7 @@ export interface OperandState {
   /** The unguessable first segment of the webhook's path. */
   readonly pathToken: string;
   /** Secrets to apply before all else, and those that another is to make from now on. */
-  readonly secrets: { readonly apply: readonly JsonObject[]; readonly remove: readonly Reference[] };
+  readonly secrets: { readonly apply: readonly JsonObject[]; readonly remove: readonly OperandReference[] };
   readonly serverVersion: ServerVersion | undefined;
   /** Why the last attempt failed. */
   readonly failure: string | undefined;
@@ -45,7 +45,7 @@ export interface OperandState {
 }
 
 /** In their order: a step that fails is tried again, and those after it wait. */
-export type OperandStep = { readonly apply: JsonObject } | { readonly remove: Reference };
+export type OperandStep = { readonly apply: JsonObject } | { readonly remove: OperandReference };
 
 export interface OperandPlan {
   readonly steps: readonly OperandStep[];
@@ -71,16 +71,16 @@ export interface Operator {
   /** The environment variable that has the operand's image. */
   readonly imageVariable: string;
   /** The one custom resource that counts. */
-  readonly resource: Reference;
+  readonly resource: OperandReference;
   /** The Service that API servers call, and the Secret that its certificate is in. */
   readonly service: string;
   readonly servingSecret: string;
   /** The Secret and its key that tell the operand the tokens of the webhook's path. */
   readonly paths: { readonly secret: string; readonly key: string };
   /** What is registered last, and goes first. */
-  readonly webhook: Reference;
+  readonly webhook: OperandReference;
   /** What the plan looks at, beside the custom resource. */
-  readonly observed: readonly Reference[];
+  readonly observed: readonly OperandReference[];
   /** Whether a custom resource can be followed. */
   readonly isValid: (owner: JsonObject) => boolean;
   readonly certificatesOf: (owner: JsonObject) => OperandCertificates;

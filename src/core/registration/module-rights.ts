@@ -1,4 +1,5 @@
 import type { Module } from "../module/module.ts";
+import { byText } from "../order.ts";
 import { type CustomResource, type Kind, kindResource } from "../policy/kind.ts";
 import {
   MANAGES_CRDS,
@@ -55,7 +56,7 @@ export function policyReadingRights(modules: readonly Module[]): Right[] {
   const kinds = modules
     .flatMap(resourceKinds)
     .filter((kind) => !isOthers(kind))
-    .toSorted((a, b) => (kindResource(a) < kindResource(b) ? -1 : 1));
+    .toSorted(byText(kindResource));
   return joined([
     ...kinds.map((kind) => ({ ...resourceOf(kind), verbs: READ, why: "read policies", when: [] })),
     ...kinds.filter(hasStatus).map(statusRight),

@@ -22,7 +22,7 @@ export type FilterName =
   | "Scheduler";
 
 /** A filter rejects a node. */
-export interface Failure {
+export interface FilterFailure {
   readonly kind: "fails";
   readonly filter: FilterName;
   readonly reasons: readonly string[];
@@ -38,21 +38,21 @@ export interface Unknown {
 }
 
 /** `undefined`: the filter passes the node. Filters return one object for all nodes that are alike. */
-export type Outcome = Failure | Unknown | undefined;
+export type FilterOutcome = FilterFailure | Unknown | undefined;
 
 /** The answer of a filter for one pod. */
 export type PodFilter =
   /** Passes every node. */
   | { readonly kind: "skips" }
   /** One outcome for all nodes, as a PreFilter has it: stands before the verdict of every filter on a single node. */
-  | Failure
+  | FilterFailure
   | Unknown
   | {
       readonly kind: "filters";
       /** The only nodes that the scheduler looks at. */
       readonly nodeNames?: ReadonlySet<string>;
       /** @param node Index of the node in the world. */
-      readonly judge: (node: number) => Outcome;
+      readonly judge: (node: number) => FilterOutcome;
     };
 
 export interface Filter {
@@ -63,11 +63,11 @@ export interface Filter {
 export const SKIPS: PodFilter = { kind: "skips" };
 
 /** Nothing that happens to other pods changes it. */
-export function unresolvable(filter: FilterName, ...reasons: readonly string[]): Failure {
+export function unresolvable(filter: FilterName, ...reasons: readonly string[]): FilterFailure {
   return { kind: "fails", filter, reasons, resolvable: false };
 }
 
-export function resolvable(filter: FilterName, ...reasons: readonly string[]): Failure {
+export function resolvable(filter: FilterName, ...reasons: readonly string[]): FilterFailure {
   return { kind: "fails", filter, reasons, resolvable: true };
 }
 

@@ -6,7 +6,7 @@ import { type Taint, taintsOf } from "../kubernetes/taints.ts";
 import { type Amounts, amountsOf } from "./pod-requests.ts";
 
 /** The nodes by one of their properties: each node's class, and what the nodes of a class have in common. */
-export interface Column<T> {
+export interface NodeColumn<T> {
   /** By node. */
   readonly classes: Int32Array;
   /** By class. */
@@ -17,9 +17,9 @@ export class NodeTable {
   readonly objects: readonly JsonObject[];
   readonly names: readonly string[];
   readonly #indexes: ReadonlyMap<string, number>;
-  readonly #labels = new Map<string, Column<string | undefined>>();
+  readonly #labels = new Map<string, NodeColumn<string | undefined>>();
   readonly #resources = new Map<string, Float64Array>();
-  #taints: Column<readonly Taint[]> | undefined;
+  #taints: NodeColumn<readonly Taint[]> | undefined;
   #allocatable: readonly Amounts[] | undefined;
 
   constructor(nodes: readonly JsonObject[]) {
@@ -37,7 +37,7 @@ export class NodeTable {
   }
 
   /** The values of a label. */
-  label(key: string): Column<string | undefined> {
+  label(key: string): NodeColumn<string | undefined> {
     let column = this.#labels.get(key);
     if (column === undefined) {
       column = columnOf(this.objects, (node) => labelValue(labelsOf(node), key), String);
@@ -57,7 +57,7 @@ export class NodeTable {
     return column;
   }
 
-  get taints(): Column<readonly Taint[]> {
+  get taints(): NodeColumn<readonly Taint[]> {
     this.#taints ??= columnOf(this.objects, taintsOf, (taints) => JSON.stringify(taints));
     return this.#taints;
   }
@@ -68,7 +68,7 @@ export function columnOf<T>(
   nodes: readonly JsonObject[],
   read: (node: JsonObject) => T,
   keyOf: (value: T) => string,
-): Column<T> {
+): NodeColumn<T> {
   const classes = new Int32Array(nodes.length);
   const values: T[] = [];
   const known = new Map<string | undefined, number>();

@@ -1,22 +1,22 @@
 // Runs the filters on every node, as the scheduler's cycle does up to the scores.
 import { at, type JsonObject, stringAt } from "../json.ts";
-import type { Failure, FilterName, Outcome, Unknown } from "./filter.ts";
+import type { FilterFailure, FilterName, FilterOutcome, Unknown } from "./filter.ts";
 import { unresolvable } from "./filter.ts";
 import { priorityOf } from "./placed-pods.ts";
 import type { PreparedWorld } from "./prepared-world.ts";
 
 export interface Outcomes {
   /** By node. */
-  readonly outcomes: readonly Outcome[];
+  readonly outcomes: readonly FilterOutcome[];
   /** Where the pod was rejected before any node was looked at. */
-  readonly rejection: Failure | undefined;
+  readonly rejection: FilterFailure | undefined;
   /** Nodes on which preemption could change the outcome. */
   readonly couldPreempt: readonly number[];
 }
 
 export function outcomesOf(pod: JsonObject, world: PreparedWorld): Outcomes {
-  const filters: { readonly judge: (node: number) => Outcome }[] = [];
-  let rejection: Failure | undefined;
+  const filters: { readonly judge: (node: number) => FilterOutcome }[] = [];
+  let rejection: FilterFailure | undefined;
   let nodeNames: ReadonlySet<string> | undefined;
   const narrowing: FilterName[] = [];
   for (const filter of world.filters) {
@@ -56,7 +56,11 @@ export function outcomesOf(pod: JsonObject, world: PreparedWorld): Outcomes {
 }
 
 /** Nodes whose failure the removal of pods could change, and that have a pod of a lower priority. */
-function preemptible(pod: JsonObject, outcomes: readonly Outcome[], { placed }: PreparedWorld): number[] {
+function preemptible(
+  pod: JsonObject,
+  outcomes: readonly FilterOutcome[],
+  { placed }: PreparedWorld,
+): number[] {
   if (placed === undefined || at(pod, "spec", "preemptionPolicy") === "Never") return [];
   // Before admission a pod has the name of its priority class alone.
   const isOpen =

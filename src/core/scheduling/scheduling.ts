@@ -2,7 +2,7 @@
 // world is plain data, and so is the answer. Scores, preemption and binding are not simulated; what the world does not show is unknown.
 
 import type { JsonObject } from "../json.ts";
-import type { Failure, FilterName, Outcome, Unknown } from "./filter.ts";
+import type { FilterFailure, FilterName, FilterOutcome, Unknown } from "./filter.ts";
 import { outcomesOf } from "./outcomes.ts";
 import { podClass } from "./pod-class.ts";
 import type { PreparedWorld } from "./prepared-world.ts";
@@ -75,7 +75,7 @@ export function feasibilityByClass(world: PreparedWorld): (pod: JsonObject) => F
   };
 }
 
-function verdictOf(outcome: Outcome): NodeVerdict {
+function verdictOf(outcome: FilterOutcome): NodeVerdict {
   if (outcome === undefined) return FITS;
   const { filter } = outcome;
   if (outcome.kind === "unknown") return { kind: "unknown", filter, reason: outcome.reason };
@@ -84,9 +84,12 @@ function verdictOf(outcome: Outcome): NodeVerdict {
 
 const RANK: Readonly<Record<NodeVerdict["kind"], number>> = { fits: 0, unknown: 1, fails: 2 };
 
-function groupsOf(outcomes: readonly (Failure | Unknown | undefined)[], world: PreparedWorld): NodeGroup[] {
+function groupsOf(
+  outcomes: readonly (FilterFailure | Unknown | undefined)[],
+  world: PreparedWorld,
+): NodeGroup[] {
   // Filters return one object for all nodes that are alike; two objects of one meaning are joined by their text.
-  const byOutcome = new Map<Outcome, string[]>();
+  const byOutcome = new Map<FilterOutcome, string[]>();
   const byText = new Map<string, NodeGroup & { readonly nodes: string[] }>();
   for (const [node, outcome] of outcomes.entries()) {
     let names = byOutcome.get(outcome);
@@ -127,7 +130,7 @@ function nodeCount(count: number): string {
  * Counts by reason, sorted as text, as the scheduler does; a node with two reasons counts for both. A pod that is rejected before any
  * node was looked at has that reason alone.
  */
-function summaryOf(groups: readonly NodeGroup[], rejection: Failure | undefined): string {
+function summaryOf(groups: readonly NodeGroup[], rejection: FilterFailure | undefined): string {
   let [all, fits] = [0, 0];
   const counts = new Map<string, number>();
   const add = (reason: string, count: number): unknown =>

@@ -3,6 +3,7 @@ import type { CommitResult } from "../../core/evaluate/evaluate.ts";
 import type { Fact, Need } from "../../core/evaluate/need.ts";
 import { at, equal, isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { labelsOf } from "../../core/kubernetes/object.ts";
+import { byText, compareText } from "../../core/order.ts";
 import { type Change, objectKey } from "../../core/view/view.ts";
 import { parseSelectorText } from "../text/selector-text.ts";
 import type { Entry } from "./entry.ts";
@@ -82,7 +83,7 @@ export class Catalog {
   counts(): Record<string, number> {
     const counts: [string, number][] = [];
     for (const [resource, table] of this.#tables) if (table.size > 0) counts.push([resource, table.size]);
-    return Object.fromEntries(counts.sort(([a], [b]) => (a < b ? -1 : 1)));
+    return Object.fromEntries(counts.sort(byText(([key]) => key)));
   }
 
   answer(need: Need): Fact {
@@ -137,7 +138,7 @@ export class Catalog {
     if ((a.invalid === undefined) !== (b.invalid === undefined)) return a.invalid === undefined ? -1 : 1;
     return (
       this.#rootOf(a) - this.#rootOf(b) ||
-      compare(a.place.file, b.place.file) ||
+      compareText(a.place.file, b.place.file) ||
       a.place.ordinal - b.place.ordinal
     );
   }
@@ -156,7 +157,7 @@ export class Catalog {
       if (object !== undefined && selector.matches(labelsOf(object))) found.push(slot);
     }
     // In the order of an API server, so that a limit always cuts off the same objects.
-    found.sort((a, b) => compare(a.namespace, b.namespace) || compare(a.name, b.name));
+    found.sort((a, b) => compareText(a.namespace, b.namespace) || compareText(a.name, b.name));
     // Nothing changes while a list is read here, so the continue token is just an offset.
     const from = Number(list.continue ?? 0);
     const end = from + limit;
@@ -205,8 +206,4 @@ function withVersion(slot: Slot): JsonObject | undefined {
     ...object,
     metadata: { ...(isObject(metadata) ? metadata : {}), resourceVersion: String(slot.version) },
   };
-}
-
-function compare(a: string, b: string): number {
-  return a === b ? 0 : a < b ? -1 : 1;
 }

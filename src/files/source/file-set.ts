@@ -1,4 +1,5 @@
 import type { Assembly } from "../../core/evaluate/assembly.ts";
+import { byText } from "../../core/order.ts";
 import { NOT_FOUND, Unreadable } from "../reader/bytes.ts";
 import { checkCandidate, readCandidate } from "./candidate.ts";
 import type { Catalog } from "./catalog.ts";
@@ -116,7 +117,7 @@ export class FileSet {
     this.#reportUnreadable(tree);
     const gone = this.#goneFrom(tree);
     if (changed.length === 0 && gone.length === 0) return;
-    const files = changed.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+    const files = changed.toSorted(byText(({ name }) => name));
     const pause = new Pause();
     const attempts = await this.#readAll(files, opening, pause);
     await this.#checkAll(attempts, pause);
@@ -127,7 +128,7 @@ export class FileSet {
     }
     for (const state of gone) steps.push(fileRemoved(state));
     await this.#enforce(steps, opening, pause);
-    for (const { reports } of steps.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    for (const { reports } of steps.sort(byText(({ name }) => name))) {
       for (const report of reports) this.#options.report(report);
     }
     await this.#reportDuplicates();
@@ -233,7 +234,7 @@ export class FileSet {
   }
 
   #inOrder(): FileState[] {
-    return [...this.#states.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+    return [...this.#states.values()].sort(byText(({ name }) => name));
   }
 
   #scan(): Promise<Tree> {

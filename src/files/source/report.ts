@@ -1,4 +1,5 @@
 import { equal } from "../../core/json.ts";
+import { byText } from "../../core/order.ts";
 import { type Entry, entryKey, isPolicy } from "./entry.ts";
 
 /** A problem in a file of the source. */
@@ -66,12 +67,10 @@ export function changeReport(
   }
   for (const entry of gone.values()) note("removed", entry);
   if (groups.size === 0) return undefined;
-  const parts = [...groups.entries()]
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([group, entries]) => {
-      const [resource = "", verb = ""] = group.split(" ");
-      return `${countOf(entries.length, resource)} ${verb} (${namesOf(entries)})`;
-    });
+  const parts = [...groups.entries()].sort(byText(([key]) => key)).map(([group, entries]) => {
+    const [resource = "", verb = ""] = group.split(" ");
+    return `${countOf(entries.length, resource)} ${verb} (${namesOf(entries)})`;
+  });
   return { level: "info", file, text: `${file}: ${parts.join(", ")}`, problems: [] };
 }
 

@@ -1,6 +1,7 @@
 import { type Dirent, type Stats, statSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { basename, dirname } from "node:path";
+import { byText } from "../../core/order.ts";
 import { reasonOf } from "../reader/bytes.ts";
 import { Pause } from "./pause.ts";
 
@@ -122,7 +123,7 @@ class Scan implements Tree {
   async links(): Promise<void> {
     if (this.#links.length > 0) for (const file of this.files) this.#seen.add(identity(file));
     while (this.#links.length > 0) {
-      const links = this.#links.sort((a, b) => (a.name < b.name ? -1 : 1));
+      const links = this.#links.sort(byText(({ name }) => name));
       this.#links = [];
       for (const link of links) await this.#visit(link.path, link.name, true);
     }

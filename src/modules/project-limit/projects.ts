@@ -2,6 +2,7 @@ import type { Json, JsonObject } from "../../core/json.ts";
 import { stringAt } from "../../core/json.ts";
 import { serviceAccountOf } from "../../core/kubernetes/principals.ts";
 import type { Read } from "../../core/module/module.ts";
+import { byText } from "../../core/order.ts";
 import type { Index, View } from "../../core/view/view.ts";
 import type { LimitSubject } from "./subject.ts";
 
@@ -77,7 +78,7 @@ export function toProject(namespace: Json): Project {
 }
 
 export function usageOf(projects: readonly Project[]): Usage {
-  const sorted = [...projects].sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
+  const sorted = [...projects].sort(byText(({ name }) => name));
   let forgiven = 0;
   const names = sorted.filter(({ terminating }) => !terminating || ++forgiven > FORGIVEN);
   return { count: names.length, names: names.map(({ name }) => name) };

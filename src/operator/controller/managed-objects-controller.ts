@@ -8,7 +8,7 @@ import { type ManagedSet, managedLabels, managedSets } from "../../core/registra
 import type { DeduplicatedLog } from "../deduplicated-log.ts";
 import { describeObject, type Objects, selectorText } from "../install/apply.ts";
 import { isNewer, isWrittenByUsher, ownerOf } from "../install/ownership-conflict.ts";
-import { type Ownership, ownedBy } from "../webhooks/anchor.ts";
+import { type AnchorOwnership, ownedBy } from "../webhooks/anchor.ts";
 import { policyDeviations } from "../webhooks/deviation.ts";
 import type { Drift } from "./drift.ts";
 import type { Repairs } from "./repairs.ts";
@@ -24,7 +24,7 @@ interface ManagedObjectsOptions {
   /** Whether all policies are read: before that nothing can be said to be unwanted. */
   readonly ready?: () => boolean;
   /** What they belong to; where there is nothing, none is written. */
-  readonly ownership: () => Ownership | undefined;
+  readonly ownership: () => AnchorOwnership | undefined;
 }
 
 /** Creates, repairs and deletes the objects that modules declare, as the view of the moment asks for them. */
@@ -41,7 +41,7 @@ export class ManagedObjectsController {
     this.#applied = undefined;
   }
 
-  #desired(ownership: Ownership): readonly ManagedSet[] {
+  #desired(ownership: AnchorOwnership): readonly ManagedSet[] {
     const { assembly, version } = this.#options;
     return managedSets(assembly, assembly.view, Date.now(), version).map((set) => ({
       ...set,
@@ -98,7 +98,7 @@ export class ManagedObjectsController {
     drift.reportAll("managed objects", found);
   }
 
-  async #reconcileSet(set: ManagedSet, { creates }: Ownership, may: () => boolean): Promise<void> {
+  async #reconcileSet(set: ManagedSet, { creates }: AnchorOwnership, may: () => boolean): Promise<void> {
     const stored = await storedObjects(this.#options.objects, set);
     for (const wanted of set.desired) {
       if (!may()) return;

@@ -6,7 +6,7 @@ import { at, equal, isObject, type Json, type JsonObject, listAt, stringAt } fro
 import { isBeingDeleted, nameOf } from "../../core/kubernetes/object.ts";
 import type { ServerVersion } from "../../core/kubernetes/versions.ts";
 import type { Log } from "../../core/log.ts";
-import type { OperandState, OperandStep, Operator, Reference } from "../../core/module/operator.ts";
+import type { OperandReference, OperandState, OperandStep, Operator } from "../../core/module/operator.ts";
 import { conditionOf } from "../../core/policy/condition.ts";
 import { Repairs } from "../controller/repairs.ts";
 import { DeduplicatedLog } from "../deduplicated-log.ts";
@@ -150,7 +150,7 @@ export class OperandController {
     const references = [...operator.observed, secret(operator.servingSecret), secret(operator.paths.secret)];
     const read = await Promise.all(references.map((one) => this.#objects.read(one)));
     const found = new Map(references.map((one, i) => [describeObject(one), read[i]]));
-    const live = (reference: Reference) => found.get(describeObject(reference));
+    const live = (reference: OperandReference) => found.get(describeObject(reference));
     const replicas = await serviceEndpoints(client, namespace, service);
     const now = this.#now();
     const token = registeredToken(live(operator.webhook));

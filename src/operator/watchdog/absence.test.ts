@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { type Absence, beginAbsence, LONGEST_GAP_MS, type Observation, observe } from "./absence.ts";
+import { type Absence, beginAbsence, LONGEST_GAP_MS, observe, type ReplicaObservation } from "./absence.ts";
 
 const GAP = LONGEST_GAP_MS;
 
 /** `r`: ready, `-`: none is, with the version of the endpoints behind it. */
 type Step = readonly [at: number, seen: string];
 
-function seen([at, what]: Step): Observation {
+function seen([at, what]: Step): ReplicaObservation {
   return { at, ready: what.startsWith("r"), version: what.slice(1) };
 }
 

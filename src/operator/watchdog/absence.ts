@@ -1,7 +1,7 @@
 // How long no replica was ready, as far as it was observed. Pure: state and observation in, state out.
 
 /** What was seen of the replicas at one time. */
-export interface Observation {
+export interface ReplicaObservation {
   /** Milliseconds of a clock that is never set. */
   readonly at: number;
   readonly ready: boolean;
@@ -12,7 +12,7 @@ export interface Observation {
 export interface Absence {
   /** For how long no replica is ready, without the times in which no watchdog looked. */
   readonly observedMs: number;
-  readonly last: Observation;
+  readonly last: ReplicaObservation;
 }
 
 /** What a watchdog leaves to the next one. */
@@ -28,12 +28,12 @@ export interface AbsenceRecord {
 export const LONGEST_GAP_MS = 30_000;
 
 /** The first observation of a watchdog. It continues the record of another where no endpoint has changed since. */
-export function beginAbsence(seen: Observation, record?: AbsenceRecord): Absence {
+export function beginAbsence(seen: ReplicaObservation, record?: AbsenceRecord): Absence {
   const continues = record !== undefined && !seen.ready && isSame(seen.version, record.version);
   return { observedMs: continues ? record.observedMs : 0, last: seen };
 }
 
-export function observe(absence: Absence, seen: Observation): Absence {
+export function observe(absence: Absence, seen: ReplicaObservation): Absence {
   const { observedMs, last } = absence;
   if (seen.ready || last.ready) return { observedMs: 0, last: seen };
   const gapMs = Math.max(0, seen.at - last.at);

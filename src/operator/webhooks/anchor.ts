@@ -25,7 +25,7 @@ interface AnchorOptions {
  */
 export class Anchor {
   readonly #options: AnchorOptions;
-  #ownership: Ownership | undefined;
+  #ownership: AnchorOwnership | undefined;
 
   constructor(options: AnchorOptions) {
     this.#options = options;
@@ -36,7 +36,7 @@ export class Anchor {
   }
 
   /** As of the last reconcile; nothing where nothing may be written. */
-  get ownership(): Ownership | undefined {
+  get ownership(): AnchorOwnership | undefined {
     return this.#ownership;
   }
 
@@ -110,7 +110,7 @@ export class Anchor {
 }
 
 /** Roles of before the anchor: what exists is kept as it was then, with the namespace as its owner. */
-function legacy(home: JsonObject | undefined): Ownership | undefined {
+function legacy(home: JsonObject | undefined): AnchorOwnership | undefined {
   return home === undefined || isBeingDeleted(home)
     ? undefined
     : { owner: namespaceOwner(home), creates: false };
@@ -125,7 +125,7 @@ function namespaceOwner(home: JsonObject): JsonObject {
 }
 
 /** The owner of the objects that usher writes at run time: they are deleted with it. */
-export interface Ownership {
+export interface AnchorOwnership {
   /** The ownerReference. */
   readonly owner: JsonObject;
   /** Whether objects that do not exist may be created. */
@@ -133,7 +133,7 @@ export interface Ownership {
 }
 
 /** With the owner goes all that could answer or repair, so the garbage collector removes these objects with it. */
-export function ownedBy({ owner }: Ownership, objects: readonly JsonObject[]): readonly JsonObject[] {
+export function ownedBy({ owner }: AnchorOwnership, objects: readonly JsonObject[]): readonly JsonObject[] {
   return objects.map((object) => {
     const metadata = isObject(object["metadata"]) ? object["metadata"] : {};
     return { ...object, metadata: { ...metadata, ownerReferences: [owner] } };

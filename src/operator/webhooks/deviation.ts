@@ -1,5 +1,6 @@
 import { at, equal, isObject, type Json, type JsonObject, listAt, stringAt } from "../../core/json.ts";
 import { withoutPolicyDefaults } from "../../core/kubernetes/admission-policy.ts";
+import { byText } from "../../core/order.ts";
 import { fieldPath, type Path } from "../../core/path.ts";
 import { trusts } from "../certificates/certificate-record.ts";
 
@@ -130,7 +131,7 @@ export function entryDeviations(wanted: JsonObject, live: JsonObject): string[] 
   const plain = (entries: readonly Json[], token: RegExp) => ({
     webhooks: entries
       .map((entry) => withoutTheirs(entry, token))
-      .sort((a, b) => ((stringAt(a, "name") ?? "") < (stringAt(b, "name") ?? "") ? -1 : 1)),
+      .sort(byText((one) => stringAt(one, "name") ?? "")),
   });
   return webhookDeviations(plain(listAt(mine, "webhooks"), MAY_HAVE_TOKEN), plain(stored, HAS_TOKEN));
 }

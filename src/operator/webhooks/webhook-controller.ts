@@ -15,7 +15,7 @@ import type { Repairs } from "../controller/repairs.ts";
 import type { DeduplicatedLog } from "../deduplicated-log.ts";
 import { describeObject, type Objects } from "../install/apply.ts";
 import { describeConflictingWebhooks, isWrittenByUsher } from "../install/ownership-conflict.ts";
-import { type Ownership, ownedBy } from "./anchor.ts";
+import { type AnchorOwnership, ownedBy } from "./anchor.ts";
 import {
   entryDeviations,
   webhookDeviations,
@@ -41,7 +41,7 @@ export interface WebhookControllerOptions {
   readonly deduplicated: DeduplicatedLog;
   readonly drift: Drift;
   /** The owner of the webhooks; without one, none is written. */
-  readonly ownership: () => Ownership | undefined;
+  readonly ownership: () => AnchorOwnership | undefined;
   /** The name of this replica's pod. */
   readonly replica?: string;
   readonly publish?: (events: readonly EventToWrite[]) => void;
@@ -77,7 +77,7 @@ export class WebhookController {
     this.#reconciled = undefined;
   }
 
-  #desired(ownership: Ownership | undefined): readonly JsonObject[] {
+  #desired(ownership: AnchorOwnership | undefined): readonly JsonObject[] {
     const { assembly, certificates, service = OWN_NAMES.service, version } = this.#options;
     const { namespace } = assembly.installation;
     const { bundle, pathToken, annotations } = certificates;

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../json.ts";
 import { labelsOf, nameOf, namespaceOf } from "../../kubernetes/object.ts";
 import { matches } from "../../kubernetes/selectors/label-selector.ts";
-import { type Filter, type Outcome, resolvable, SKIPS, unknown, unresolvable } from "../filter.ts";
+import { type Filter, type FilterOutcome, resolvable, SKIPS, unknown, unresolvable } from "../filter.ts";
 import type { NodeTable } from "../node-table.ts";
 import type { PlacedPods, PlacedTerm } from "../placed-pods.ts";
 import {
@@ -45,7 +45,7 @@ export const INTER_POD_AFFINITY: Filter = {
     const isOpposed = memberOf(opposed, nodes);
     return {
       kind: "filters",
-      judge: (node): Outcome => {
+      judge: (node): FilterOutcome => {
         if (!judgeAffinity(node)) return NO_AFFINITY;
         if (repelled.some((isMember) => isMember(node))) return ANTI_AFFINITY;
         return isOpposed(node) ? EXISTING : undefined;

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../json.ts";
 import { checkQualifiedName } from "../../kubernetes/names.ts";
-import { type Filter, type Outcome, resolvable, unknown, unresolvable } from "../filter.ts";
+import { type Filter, type FilterOutcome, resolvable, unknown, unresolvable } from "../filter.ts";
 import { podRequests } from "../pod-requests.ts";
 import type { PreparedWorld } from "../prepared-world.ts";
 
@@ -27,8 +27,8 @@ export const NODE_RESOURCES_FIT: Filter = {
     const { placed } = world;
     const podLimit = world.nodes.allocatable("pods");
     // Nodes that lack the same resources share one outcome.
-    const known = new Map<string, Outcome>();
-    const judge = (node: number): Outcome => {
+    const known = new Map<string, FilterOutcome>();
+    const judge = (node: number): FilterOutcome => {
       const reasons: string[] = [];
       let [never, open] = [false, ""];
       const limit = podLimit[node] ?? 0;
@@ -58,7 +58,7 @@ export const NODE_RESOURCES_FIT: Filter = {
   },
 };
 
-function outcomeOf(reasons: readonly string[], never: boolean, open: string): Outcome {
+function outcomeOf(reasons: readonly string[], never: boolean, open: string): FilterOutcome {
   if (reasons.length > 0) return (never ? unresolvable : resolvable)("NodeResourcesFit", ...reasons);
   if (open === "placed pods") return unknown("NodeResourcesFit", "the pods of the nodes are not in the view");
   if (open === "device classes")

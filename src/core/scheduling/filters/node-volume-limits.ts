@@ -1,6 +1,6 @@
 import { at, type JsonObject, listAt, own, stringAt } from "../../json.ts";
 import { nameOf, namespaceOf } from "../../kubernetes/object.ts";
-import { type Filter, type Outcome, resolvable, SKIPS, unknown } from "../filter.ts";
+import { type Filter, type FilterOutcome, resolvable, SKIPS, unknown } from "../filter.ts";
 import type { PreparedWorld } from "../prepared-world.ts";
 import {
   claimOf,
@@ -41,7 +41,7 @@ export const NODE_VOLUME_LIMITS: Filter = {
     );
     return {
       kind: "filters",
-      judge: (node): Outcome => {
+      judge: (node): FilterOutcome => {
         const csiNode = world.csiNodes?.get(world.nodes.names[node] ?? "");
         // Without a CSINode nothing is translated.
         const counted = csiNode === undefined ? new Set(wanted.byName.values()) : drivers;
@@ -113,7 +113,7 @@ function judgeLimits(
   csiNode: JsonObject | undefined,
   wanted: Volumes,
   world: PreparedWorld,
-): Outcome {
+): FilterOutcome {
   if (csiNode === undefined || (wanted.byName.size === 0 && wanted.translated.size === 0)) return undefined;
   const limits = limitsOf(csiNode);
   if (limits.size === 0) return undefined;
@@ -123,7 +123,7 @@ function judgeLimits(
     if (!attached.add(pod, world)) return UNREADABLE;
   const fresh = new Map([...wanted.byName].filter(([name]) => !attached.byName.has(name)));
   const isAttachmentKnown = addAttachments(attached.byName, world.nodes.names[node] ?? "", world);
-  let open: Outcome;
+  let open: FilterOutcome;
   for (const [driver, limit] of limits) {
     const count = countOf(fresh, driver);
     if (wanted.translated.has(driver) || (count > 0 && attached.translated.has(driver))) open = MIGRATED;

@@ -1,9 +1,9 @@
 import { type JsonObject, listAt } from "../../json.ts";
-import { type Filter, type Outcome, unknown, unresolvable } from "../filter.ts";
+import { type Filter, type FilterOutcome, unknown, unresolvable } from "../filter.ts";
 import { GATED_TOLERATION, type Tolerance, toleranceOf } from "../node-matchers.ts";
 import type { PreparedWorld } from "../prepared-world.ts";
 
-const OUTCOMES: Readonly<Record<Tolerance, Outcome>> = {
+const OUTCOMES: Readonly<Record<Tolerance, FilterOutcome>> = {
   tolerated: undefined,
   untolerated: unresolvable("TaintToleration", "node(s) had untolerated taint(s)"),
   gated: unknown("TaintToleration", GATED_TOLERATION),

@@ -3,7 +3,7 @@ import { annotationsOf, labelsOf, nameOf, namespaceOf } from "../../kubernetes/o
 import { parseQuantity } from "../../kubernetes/quantity.ts";
 import { compileSelector, matches } from "../../kubernetes/selectors/label-selector.ts";
 import { compileNodeSelector } from "../../kubernetes/selectors/node-selector.ts";
-import { type Filter, type Outcome, SKIPS, type Unknown, unknown, unresolvable } from "../filter.ts";
+import { type Filter, type FilterOutcome, SKIPS, type Unknown, unknown, unresolvable } from "../filter.ts";
 import { labelMatcher, termsMatcher } from "../node-matchers.ts";
 import type { NodeTable } from "../node-table.ts";
 import type { PreparedWorld } from "../prepared-world.ts";
@@ -53,7 +53,7 @@ export const VOLUME_BINDING: Filter = {
     if (world.persistentVolumes === undefined) return unknown(NAME, "the volumes are not in the view");
     const judgeBound = boundJudge(bound, world);
     const judgeWaiting = waitingJudge(waiting, world);
-    const known = new Map<string, Outcome>();
+    const known = new Map<string, FilterOutcome>();
     return {
       kind: "filters",
       judge: (node) => {
@@ -72,7 +72,7 @@ export const VOLUME_BINDING: Filter = {
   },
 };
 
-function failure(known: Map<string, Outcome>, reasons: readonly string[]): Outcome {
+function failure(known: Map<string, FilterOutcome>, reasons: readonly string[]): FilterOutcome {
   if (reasons.length === 0) return undefined;
   const key = reasons.join("\0");
   const outcome = known.get(key) ?? unresolvable(NAME, ...reasons);

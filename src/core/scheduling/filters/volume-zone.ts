@@ -1,7 +1,7 @@
 import { type JsonObject, own, stringAt } from "../../json.ts";
 import { labelsOf } from "../../kubernetes/object.ts";
 import { labelValue } from "../../kubernetes/selectors/label-selector.ts";
-import { type Failure, type Filter, SKIPS, unknown, unresolvable } from "../filter.ts";
+import { type Filter, type FilterFailure, SKIPS, unknown, unresolvable } from "../filter.ts";
 import type { PreparedWorld } from "../prepared-world.ts";
 import { claimOf, claimVolumesOf, classOf, notFound } from "../volumes.ts";
 
@@ -68,7 +68,10 @@ export const VOLUME_ZONE: Filter = {
 };
 
 /** An unbound claim has no zone yet if its class waits for the first consumer. */
-function unbound(claim: JsonObject, world: PreparedWorld): Failure | ReturnType<typeof unknown> | undefined {
+function unbound(
+  claim: JsonObject,
+  world: PreparedWorld,
+): FilterFailure | ReturnType<typeof unknown> | undefined {
   const name = classOf(claim);
   if (name === "") return unresolvable(NAME, "PersistentVolumeClaim had no pv name and storageClass name");
   if (world.storageClasses === undefined) return unknown(NAME, "the storage classes are not in the view");

@@ -4,6 +4,7 @@ import { nameOf, namespaceOf } from "../../../core/kubernetes/object.ts";
 import type { CommandCode, InputText, ReportItem } from "../../../core/module/command.ts";
 import { readPages } from "../../../core/module/command-needs.ts";
 import type { Code } from "../../../core/module/module.ts";
+import { byText } from "../../../core/order.ts";
 import type { Group } from "../groups/group.ts";
 import { podMatches } from "../groups/principals.ts";
 import { groupsAt, nodesIn } from "./list-command.ts";
@@ -177,7 +178,4 @@ function summaryOf(pods: number, refused: number, unreviewed: number): string {
   return `${pods} ${pods === 1 ? "pod" : "pods"} on protected nodes: ${parts.join(", ")}`;
 }
 
-function compare(a: ListedPod, b: ListedPod): number {
-  const [left, right] = [a, b].map((one) => [one.namespace, one.name, one.group].join(" "));
-  return left === right ? 0 : (left ?? "") < (right ?? "") ? -1 : 1;
-}
+const compare = byText((one: ListedPod) => [one.namespace, one.name, one.group].join(" "));

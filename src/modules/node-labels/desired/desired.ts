@@ -1,5 +1,6 @@
 import type { JsonObject } from "../../../core/json.ts";
 import { annotationsOf, labelsOf, nameOf } from "../../../core/kubernetes/object.ts";
+import { byText } from "../../../core/order.ts";
 import { ANNOTATIONS_LIMIT } from "../../../core/provenance/provenance.ts";
 import { RECORD, RECORD_BYTES } from "../ledger/record.ts";
 import { isProtected } from "../rules/label-keys.ts";
@@ -130,7 +131,7 @@ function unwantedOf(
     if (isCovered(key, rules) || isCovered(key, index.unclear)) continue;
     const [owner, ...others] = [...index.ownerships]
       .filter((ownership) => owns(ownership, key))
-      .sort((a, b) => (a.id < b.id ? -1 : 1));
+      .sort(byText(({ id }) => id));
     if (owner !== undefined) unwanted.push({ key, owners: [owner, ...others] });
   }
   return unwanted;

@@ -20,7 +20,7 @@ export interface NodeChange {
   readonly waits?: number;
 }
 
-export interface Difference {
+export interface NodeDifference {
   readonly changes: readonly NodeChange[];
   readonly record: NodeRecord;
   /** A taint may have to be removed, which only the ledger can decide. */
@@ -48,7 +48,7 @@ export function differenceOf(
   desired: Desired,
   settings: NodeLabelsSettings,
   { ledger, graceLeft = () => 0 }: DifferenceOptions = {},
-): Difference {
+): NodeDifference {
   const before = recordOf(node);
   const changes: NodeChange[] = [];
   const labels = labelChanges(node, desired, before, graceLeft, changes);

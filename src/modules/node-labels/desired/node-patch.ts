@@ -7,9 +7,9 @@ import { pointer } from "../../../core/path.ts";
 import { RECORD, recordText } from "../ledger/record.ts";
 import { settingsOf } from "../settings.ts";
 import {
-  type Difference,
   keyAndEffect,
   type NodeChange,
+  type NodeDifference,
   startupChanges,
   taintId,
   writtenTaint,
@@ -19,7 +19,7 @@ import {
  * The patch that brings a node to its desired state, except for changes in a grace period. It touches only keys that change. The list of
  * taints is replaced whole, which is safe because the patch is guarded by the resourceVersion that it was computed from.
  */
-export function nodePatch(node: JsonObject, { changes, record }: Difference): PatchOperation[] {
+export function nodePatch(node: JsonObject, { changes, record }: NodeDifference): PatchOperation[] {
   const due = changes.filter(({ waits }) => waits === undefined);
   const annotations = due.filter(({ what }) => what === "annotation");
   const text = recordText(record);

@@ -3,13 +3,13 @@ import { isBeingDeleted } from "../../../core/kubernetes/object.ts";
 import { RECORD, recordText } from "../ledger/record.ts";
 import type { RuleIndex } from "../rules/rule-index.ts";
 import { type Desired, desiredOf } from "./desired.ts";
-import { type Difference, differenceOf } from "./difference.ts";
+import { differenceOf, type NodeDifference } from "./difference.ts";
 
 interface PendingNode {
   readonly desired: Desired;
   readonly index: RuleIndex;
   readonly version: number;
-  difference?: Difference;
+  difference?: NodeDifference;
 }
 
 /**
@@ -24,7 +24,7 @@ export class PendingNodes {
   }
 
   /** What must change on the view's copy of a node, now or later; nothing where the node needs no work. */
-  differenceOf(node: JsonObject, index: RuleIndex): Difference | undefined {
+  differenceOf(node: JsonObject, index: RuleIndex): NodeDifference | undefined {
     if (isBeingDeleted(node)) return undefined;
     const pending = this.#pending(node, index);
     pending.difference ??= differenceOf(node, pending.desired, index.settings);

@@ -2,6 +2,7 @@ import type { Assembly } from "../../../core/evaluate/assembly.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import { annotationsOf, isBeingDeleted, labelsOf, nameOf } from "../../../core/kubernetes/object.ts";
 import type { Standing, StandingChange, StandingValue } from "../../../core/module/standing.ts";
+import { byText } from "../../../core/order.ts";
 import type { Path } from "../../../core/path.ts";
 import { ruleIndexOf } from "../evaluator.ts";
 import { recordOf } from "../ledger/record.ts";
@@ -14,7 +15,7 @@ export function* standing(assembly: Assembly): Iterable<Standing> {
   const index = ruleIndexOf(assembly);
   if (index === undefined) return;
   const nodes = [...assembly.view.list("nodes")].filter((node) => !isBeingDeleted(node));
-  for (const node of nodes.sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))) {
+  for (const node of nodes.sort(byText(nameOf))) {
     const { changes } = differenceOf(node, desiredOf(node, index), index.settings, { ledger: EVERY_TAINT });
     const holds = holdsOf(node);
     if (changes.length + holds.length > 0)

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { at, isObject, type JsonObject, stringAt } from "../../../core/json.ts";
+import { byText } from "../../../core/order.ts";
 
 /** The annotation on a node that records what usher set, and by which rule. */
 export const RECORD = "usher.dev/node-labels";
@@ -78,5 +79,5 @@ export function recordedValue(value: string): string {
 }
 
 function sorted<V>(map: ReadonlyMap<string, V>): Record<string, V> {
-  return Object.fromEntries([...map].sort(([a], [b]) => (a < b ? -1 : 1)));
+  return Object.fromEntries([...map].sort(byText(([key]) => key)));
 }

@@ -4,6 +4,7 @@ import type { Json } from "../../../core/json.ts";
 import { isBeingDeleted, nameOf } from "../../../core/kubernetes/object.ts";
 import type { CommandCode, ReportItem } from "../../../core/module/command.ts";
 import type { Code } from "../../../core/module/module.ts";
+import { byText } from "../../../core/order.ts";
 import { describeChange, describeLost } from "../desired/describe.ts";
 import { desiredOf } from "../desired/desired.ts";
 import { differenceOf, EVERY_TAINT, keyAndEffect, type NodeChange } from "../desired/difference.ts";
@@ -115,7 +116,7 @@ function nodePlans(assembly: Assembly): NodePlan[] {
   const index = ruleIndexOf(assembly);
   if (index === undefined) return [];
   const nodes = [...assembly.view.list("nodes")].filter((node) => !isBeingDeleted(node));
-  nodes.sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
+  nodes.sort(byText(nameOf));
   return nodes.map((node) => {
     const name = nameOf(node);
     const desired = desiredOf(node, index);

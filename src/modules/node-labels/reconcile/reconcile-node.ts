@@ -3,7 +3,7 @@ import { failureOf, type Need } from "../../../core/evaluate/need.ts";
 import { isObject, type JsonObject, stringAt } from "../../../core/json.ts";
 import { isBeingDeleted, nameOf } from "../../../core/kubernetes/object.ts";
 import type { PlannedWrite, ReconcileContext, ReconcileResult } from "../../../core/module/reconciler.ts";
-import { type Difference, differenceOf, keyAndEffect } from "../desired/difference.ts";
+import { differenceOf, keyAndEffect, type NodeDifference } from "../desired/difference.ts";
 import { nodePatch } from "../desired/node-patch.ts";
 import {
   fetchedLedger,
@@ -87,12 +87,12 @@ function reconcileStored(
   };
 }
 
-function needsLedger(node: JsonObject, difference: Difference, cache: LedgerCache): boolean {
+function needsLedger(node: JsonObject, difference: NodeDifference, cache: LedgerCache): boolean {
   return difference.needsLedger || addsUnrecordedTaint(node, difference, cache);
 }
 
 /** Whether a taint is added that the ledger, as last read, does not include: without its rule it would stay forever. */
-function addsUnrecordedTaint(node: JsonObject, { changes }: Difference, { lines }: LedgerCache): boolean {
+function addsUnrecordedTaint(node: JsonObject, { changes }: NodeDifference, { lines }: LedgerCache): boolean {
   return changes.some(({ what, key, to: value }) => {
     if (what !== "taint" || value === undefined) return false;
     return lines?.includes({ ...keyAndEffect(key), value }, nameOf(node)) !== true;
@@ -100,7 +100,7 @@ function addsUnrecordedTaint(node: JsonObject, { changes }: Difference, { lines 
 }
 
 /** Labels do not wait for the ledger. Removing the startup taint does: the taints that it stands in for are not there yet. */
-function withoutTaints(node: JsonObject, difference: Difference): Difference {
+function withoutTaints(node: JsonObject, difference: NodeDifference): NodeDifference {
   const changes = difference.changes.filter(({ what }) => what !== "taint");
   return { ...difference, changes, record: { ...difference.record, taints: recordOf(node).taints } };
 }

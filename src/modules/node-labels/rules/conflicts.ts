@@ -1,5 +1,6 @@
 import type { JsonObject } from "../../../core/json.ts";
 import { labelsOf, nameOf } from "../../../core/kubernetes/object.ts";
+import { compareText } from "../../../core/order.ts";
 import type { View } from "../../../core/view/view.ts";
 import type { RuleConflict } from "../reconcile/status.ts";
 import { compareRules, type NodeRule } from "./rule.ts";
@@ -35,7 +36,7 @@ export function conflictsOf(rule: NodeRule, index: RuleIndex, nodes: readonly Js
     }
   }
   return [...conflicts.values()].sort(
-    (a, b) => b.nodes - a.nodes || (`${a.key} ${a.with}` < `${b.key} ${b.with}` ? -1 : 1),
+    (a, b) => b.nodes - a.nodes || compareText(`${a.key} ${a.with}`, `${b.key} ${b.with}`),
   );
 }
 

@@ -4,6 +4,7 @@ import { checkAnnotationKey, checkLabelKey, checkLabelValue } from "../../../cor
 import { isBeingDeleted } from "../../../core/kubernetes/object.ts";
 import { type CompiledSelector, compileSelector } from "../../../core/kubernetes/selectors/label-selector.ts";
 import { TAINT_EFFECTS } from "../../../core/kubernetes/taints.ts";
+import { compareText } from "../../../core/order.ts";
 import type { Path } from "../../../core/path.ts";
 import type { Prepared } from "../../../core/policy/kind.ts";
 import { type Problem, problem } from "../../../core/policy/problem.ts";
@@ -197,6 +198,5 @@ export function matchesName(rule: NodeRule, name: string): boolean {
 /** Precedence: the higher priority first, then by name, then by namespace. */
 export function compareRules(a: NodeRule, b: NodeRule): number {
   if (a.priority !== b.priority) return b.priority - a.priority;
-  if (a.ref.name !== b.ref.name) return a.ref.name < b.ref.name ? -1 : 1;
-  return (a.ref.namespace ?? "") < (b.ref.namespace ?? "") ? -1 : 1;
+  return compareText(a.ref.name, b.ref.name) || compareText(a.ref.namespace ?? "", b.ref.namespace ?? "");
 }

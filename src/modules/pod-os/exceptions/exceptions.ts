@@ -6,6 +6,7 @@ import {
   matches,
   whyNot,
 } from "../../../core/kubernetes/selectors/label-selector.ts";
+import { byText } from "../../../core/order.ts";
 import { contradictorySelector } from "../../../core/policy/empty-selector.ts";
 import type { Prepared } from "../../../core/policy/kind.ts";
 import { type Problem, problem } from "../../../core/policy/problem.ts";
@@ -36,7 +37,7 @@ export class Exceptions {
   readonly #byNamespace = new Map<string, Exception[]>();
 
   constructor(all: readonly Exception[]) {
-    const sorted = [...all].sort((a, b) => (a.ref.name < b.ref.name ? -1 : 1));
+    const sorted = [...all].sort(byText((one) => one.ref.name));
     for (const one of sorted) {
       for (const namespace of one.namespaces) {
         const list = this.#byNamespace.get(namespace);

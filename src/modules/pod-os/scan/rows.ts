@@ -1,3 +1,4 @@
+import { compareText } from "../../../core/order.ts";
 import { type EvaluatedObject, type ScanViolation, violationKey } from "./evaluated-workload.ts";
 import { type Identity, identityKey, topmostOwner } from "./owners.ts";
 
@@ -55,13 +56,5 @@ function rowOf({ top, pods }: Group, own: EvaluatedObject | undefined): Workload
 }
 
 function byName(a: WorkloadRow, b: WorkloadRow): number {
-  const [left, right] = [a, b].map(({ kind, namespace, name }) => [namespace, kind, name]) as [
-    string[],
-    string[],
-  ];
-  for (const [i, part] of left.entries()) {
-    const other = right[i] ?? "";
-    if (part !== other) return part < other ? -1 : 1;
-  }
-  return 0;
+  return compareText(a.namespace, b.namespace) || compareText(a.kind, b.kind) || compareText(a.name, b.name);
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { limits } from "../../../../test/builders/project-limit.ts";
 import { at, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
 import { parseVersion } from "../../../core/kubernetes/versions.ts";
-import type { OperandState, OperandStep, Reference } from "../../../core/module/operator.ts";
+import type { OperandReference, OperandState, OperandStep } from "../../../core/module/operator.ts";
 import { OPERAND } from "../operand-names.ts";
 import { operandOf } from "./operand.ts";
 import { planOperand } from "./plan.ts";
@@ -16,7 +16,7 @@ interface Given extends Partial<OperandState> {
   readonly stored?: readonly JsonObject[];
 }
 
-function keyOf(object: Reference): string {
+function keyOf(object: OperandReference): string {
   return `${stringAt(object, "kind")} ${stringAt(object, "metadata", "name")}`;
 }
 

@@ -2,6 +2,7 @@ import type { Assembly } from "../../../core/evaluate/assembly.ts";
 import { stringAt } from "../../../core/json.ts";
 import { serviceAccountOf } from "../../../core/kubernetes/principals.ts";
 import type { Standing } from "../../../core/module/standing.ts";
+import { byText } from "../../../core/order.ts";
 import type { View } from "../../../core/view/view.ts";
 import { limitsIn } from "../kinds.ts";
 import { USAGES } from "../ledger/project-usage.ts";
@@ -56,7 +57,7 @@ export function subjectUsages(view: View, limits: ProjectLimits | undefined): Su
           : maximumOf(view, limits, holder, usage.count)),
       };
     })
-    .sort((a, b) => (a.subject < b.subject ? -1 : a.subject > b.subject ? 1 : 0));
+    .sort(byText(({ subject }) => subject));
 }
 
 type Maximum = Pick<SubjectUsage, "max" | "rule" | "state">;

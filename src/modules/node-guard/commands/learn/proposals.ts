@@ -1,5 +1,6 @@
 import { mergeObservations, type Observation } from "../../../../core/evaluate/observations.ts";
 import { parsePrincipal, serviceAccountOf } from "../../../../core/kubernetes/principals.ts";
+import { byText } from "../../../../core/order.ts";
 import { isAdministrator } from "../../groups/administrators.ts";
 
 /** A refusal, or what would be one in Inform: the fields that are remembered. */
@@ -79,7 +80,4 @@ function workloadEntry(namespace: string, serviceAccount: string): Entry | undef
   return { list: "workloads", entry };
 }
 
-function compare(a: Proposal, b: Proposal): number {
-  const [left, right] = [a, b].map(({ group, list, entry }) => JSON.stringify([group, list, entry]));
-  return left === right ? 0 : (left ?? "") < (right ?? "") ? -1 : 1;
-}
+const compare = byText(({ group, list, entry }: Proposal) => JSON.stringify([group, list, entry]));

@@ -3,6 +3,7 @@ import type { Json, JsonObject } from "../../../../core/json.ts";
 import { nameOf } from "../../../../core/kubernetes/object.ts";
 import type { CommandCode, CommandSteps } from "../../../../core/module/command.ts";
 import { readPages } from "../../../../core/module/command-needs.ts";
+import { byText } from "../../../../core/order.ts";
 import type { Group } from "../../groups/group.ts";
 import { groupsAt } from "../list-command.ts";
 import { type Grant, grantsOf, type RbacObjects, type RbacSubject } from "./rbac.ts";
@@ -155,9 +156,6 @@ function describeSubject({ kind, namespace, name }: RbacSubject): string {
   return `${kind} ${namespace === undefined ? "" : `${namespace}/`}${name}`;
 }
 
-function compare(a: Reach, b: Reach): number {
-  const [left, right] = [a, b].map(({ subject, by, may }) =>
-    JSON.stringify([subject.kind, subject.namespace, subject.name, by, may]),
-  );
-  return left === right ? 0 : (left ?? "") < (right ?? "") ? -1 : 1;
-}
+const compare = byText(({ subject, by, may }: Reach) =>
+  JSON.stringify([subject.kind, subject.namespace, subject.name, by, may]),
+);
