@@ -5,7 +5,7 @@ import { CODES } from "./codes.ts";
 import { NODES } from "./criteria/selected-nodes.ts";
 import { dashboard } from "./dashboard.ts";
 import { declaration } from "./declaration.ts";
-import { DRIFT_ACCESS, driftScan } from "./drift/drift-scan.ts";
+import { DRIFT_ACCESS, driftScan } from "./drift/scanned-workloads.ts";
 import { enforce } from "./enforce/enforcement.ts";
 import { allHooks } from "./hooks/hooks.ts";
 import { clusterPodSchedulingPolicy, podSchedulingPolicy } from "./kinds.ts";

@@ -4,7 +4,7 @@ import { at, isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { contradictorySelector } from "../../core/policy/empty-selector.ts";
 import type { CelRule, ChangedAnswer, Kind, KindVersion, Sample } from "../../core/policy/kind.ts";
 import { idle, PROBLEM } from "../../core/policy/problem.ts";
-import { REFUSED_SPEC } from "./criteria/refused-spec.ts";
+import { REFUSED_SPEC } from "./criteria/criteria.ts";
 import { nodeWarnings } from "./criteria/selected-nodes.ts";
 import { labelKeys } from "./policy/cel-rules.ts";
 import { type PlacementPolicy, preparePolicy } from "./policy/policy.ts";

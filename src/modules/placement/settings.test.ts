@@ -10,7 +10,7 @@ import { scannedKinds } from "../../core/drift/drift-scan.ts";
 import { evaluate } from "../../core/evaluate/evaluate.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { DEFAULT_INSTALLATION } from "../../core/module/installation.ts";
-import { DRIFT_ACCESS } from "./drift/drift-scan.ts";
+import { DRIFT_ACCESS } from "./drift/scanned-workloads.ts";
 import { placement } from "./index.ts";
 import { settings } from "./settings.ts";
 

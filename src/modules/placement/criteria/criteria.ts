@@ -1,7 +1,9 @@
 import { at, isObject, type JsonObject } from "../../../core/json.ts";
 import { typeName } from "../../../core/kubernetes/field-error.ts";
+import { affinity } from "../../../core/kubernetes/schemas.ts";
 import { type Path, pointer } from "../../../core/path.ts";
 import { type Problem, problem } from "../../../core/policy/problem.ts";
+import { REQUIRED } from "./check-elements.ts";
 import { type Criteria, type Criterion, CriterionValue } from "./criterion.ts";
 import { nodeName } from "./node-name.ts";
 import { nodeSelector } from "./node-selector.ts";
@@ -69,3 +71,24 @@ const PARENT_PATHS: readonly Path[] = [
     ]),
   ).values(),
 ];
+
+/** The objects that hold several criteria, with their descriptions. */
+export const PARENTS: Readonly<Record<string, string>> = {
+  affinity:
+    "Node affinity, pod affinity and pod anti-affinity to add to the pod. Required node affinity must hold in addition to the pod's.",
+  ...Object.fromEntries(
+    Object.entries(affinity.shape).map(([name, schema]) => [`affinity.${name}`, schema.description ?? ""]),
+  ),
+};
+
+/** Only usher refuses it: a CRD can't compare two lists of one term. */
+export const REFUSED_SPEC: JsonObject = {
+  podSelector: {},
+  affinity: {
+    podAffinity: {
+      [REQUIRED]: [
+        { topologyKey: "zone", labelSelector: {}, matchLabelKeys: ["app"], mismatchLabelKeys: ["app"] },
+      ],
+    },
+  },
+};

@@ -10,9 +10,9 @@ import {
 } from "../../../core/json.ts";
 import type { Path } from "../../../core/path.ts";
 import { listRoom, readableElements } from "../../../core/provenance/annotation.ts";
-import type { UnmetRequirement } from "./criterion.ts";
+import type { Criteria, UnmetRequirement } from "./criterion.ts";
 import { type ParsedTerm, parseTerm, requiredTermsOf, sizeOfTerms } from "./node-term.ts";
-import { valuesIn, type WorkLimit } from "./work-limit.ts";
+import { valuesIn, WorkLimit } from "./work-limit.ts";
 
 /** Elements of a list that is too large are compared up to this size. */
 const SMALL = 64;
@@ -135,4 +135,21 @@ export function extendsElement(given: Json | undefined, wanted: Json | undefined
     return own(wanted, key) !== undefined || value === undefined || value === null || Array.isArray(value);
   });
   return extra && Object.keys(wanted).every((key) => extendsElement(own(given, key), wanted[key]));
+}
+
+/**
+ * The requirements of a policy that a pod's spec does not meet, judged by meaning: a stronger requirement meets a weaker one, a wider
+ * toleration a narrower one. Preferences are not enforced. Requirements that are too much to be compared are unmet.
+ */
+export function unmetRequirements(
+  criteria: Criteria,
+  pod: ComparedPod,
+  limit = new WorkLimit(),
+): UnmetRequirement[] {
+  return criteria.flatMap(({ criterion, prepared }) => criterion.unmet?.(pod, prepared, limit) ?? []);
+}
+
+/** True of a policy whose criteria are preferences, if any. */
+export function requiresNothing(criteria: Criteria): boolean {
+  return unmetRequirements(criteria, new ComparedPod(undefined)).length === 0;
 }

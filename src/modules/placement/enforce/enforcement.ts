@@ -7,7 +7,7 @@ import type { Context } from "../../../core/module/module.ts";
 import { fieldPath, type Path } from "../../../core/path.ts";
 import type { Criteria, UnmetRequirement } from "../criteria/criterion.ts";
 import { eventAbout } from "../criteria/report.ts";
-import { ComparedPod } from "../criteria/unmet.ts";
+import { ComparedPod, unmetRequirements } from "../criteria/unmet.ts";
 import { MAX_WORK, WorkLimits } from "../criteria/work-limit.ts";
 import type { Policies } from "../place/decision.ts";
 import { comparePolicies, type PlacementPolicy } from "../policy/policy.ts";
@@ -16,7 +16,6 @@ import { select } from "../select/select.ts";
 import { isPlaced } from "../settings.ts";
 import { type EnforcementScope, enforcementScope } from "./enforcement-scope.ts";
 import { warnOfNextPods } from "./next-pods.ts";
-import { unmetRequirements } from "./unmet-requirements.ts";
 
 /** An object is compared with more policies than it is written by. */
 const WORK = 4 * MAX_WORK;

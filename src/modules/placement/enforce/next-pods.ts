@@ -14,7 +14,7 @@ import {
 } from "../../../core/kubernetes/workloads.ts";
 import type { Context } from "../../../core/module/module.ts";
 import { fieldPath } from "../../../core/path.ts";
-import { ComparedPod } from "../criteria/unmet.ts";
+import { ComparedPod, unmetRequirements } from "../criteria/unmet.ts";
 import { WorkLimits } from "../criteria/work-limit.ts";
 import type { Policies } from "../place/decision.ts";
 import { place } from "../place/place.ts";
@@ -22,8 +22,7 @@ import type { PlacementPolicy } from "../policy/policy.ts";
 import { notTargeted } from "../select/eligibility.ts";
 import { select } from "../select/select.ts";
 import { isPlaced } from "../settings.ts";
-import { isController } from "./controllers.ts";
-import { unmetRequirements } from "./unmet-requirements.ts";
+import { isController } from "./enforcement-scope.ts";
 
 /** Kinds of which no pod is judged when it is created: a PodTemplate has none, and those of a DaemonSet follow its template. */
 const WITHOUT_JUDGED_PODS: ReadonlySet<string> = new Set(["Pod", "PodTemplate", "DaemonSet"]);

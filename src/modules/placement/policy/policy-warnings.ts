@@ -1,5 +1,5 @@
 import { idle, PROBLEM, type Problem, warningProblem } from "../../../core/policy/problem.ts";
-import { requiresNothing } from "../enforce/unmet-requirements.ts";
+import { requiresNothing } from "../criteria/unmet.ts";
 import type { PlacementPolicy } from "./policy.ts";
 
 /** What is valid and hardly meant: reported when the policy is written, and in its status. */

@@ -5,9 +5,8 @@ import { fieldsOf } from "../../../../test/builders/wants.ts";
 import type { Json, JsonObject } from "../../../core/json.ts";
 import type { Problem } from "../../../core/policy/problem.ts";
 import { parseCriteria } from "../criteria/criteria.ts";
-import { ComparedPod } from "../criteria/unmet.ts";
+import { ComparedPod, unmetRequirements } from "../criteria/unmet.ts";
 import { sizeOf } from "../criteria/work-limit.ts";
-import { unmetRequirements } from "../enforce/unmet-requirements.ts";
 import { comparePolicies, type PlacementPolicy, preparePolicy } from "./policy.ts";
 
 const REF = { kind: "ClusterPodSchedulingPolicy", name: "p" };

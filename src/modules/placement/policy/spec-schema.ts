@@ -1,10 +1,9 @@
 import { z } from "zod";
 import { labelSelector } from "../../../core/kubernetes/schemas.ts";
 import type { CelRule } from "../../../core/policy/kind.ts";
-import { CRITERIA } from "../criteria/criteria.ts";
+import { CRITERIA, PARENTS } from "../criteria/criteria.ts";
 import type { Criterion } from "../criteria/criterion.ts";
 import { fromNamespaceSchema } from "../criteria/from-namespace.ts";
-import { PARENTS } from "../criteria/parents.ts";
 import { labelKeys } from "./cel-rules.ts";
 import { ENFORCEMENT, FAILURE, ON_CONFLICT, ON_UPDATE, TARGETS } from "./policy.ts";
 

@@ -14,7 +14,7 @@ import { groupVersionOf } from "../../../core/kubernetes/object.ts";
 import { workloadTable } from "../../../core/kubernetes/workloads.ts";
 import { REAPPLY } from "../../../core/provenance/reapply.ts";
 import { placement } from "../index.ts";
-import { DRIFT_ACCESS, driftScan } from "./drift-scan.ts";
+import { DRIFT_ACCESS, driftScan } from "./scanned-workloads.ts";
 
 const TABLE = workloadTable();
 const SHOP = namespace("shop");
