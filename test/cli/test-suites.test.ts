@@ -440,6 +440,33 @@ describe("usher test --record", () => {
     expect(again.err).toContain("is not empty");
   });
 
+  it("records the configuration, by which the suite is judged again", async () => {
+    const target = join(folder({}), "suite");
+    const config = join(ROOT, "examples/configurations/node-guard.yaml");
+    const source = join(ROOT, "examples/node-guard");
+    const recorded = await usher(["test", "--record", target, "--source", source, "--config", config]);
+    expect(recorded.code, recorded.err).toBe(0);
+    expect(parse(readFileSync(join(target, "usher.yaml"), "utf8")).spec).toEqual(
+      parse(readFileSync(config, "utf8")).spec,
+    );
+    const { out, err } = await usher(["test", target]);
+    expect(out, err).toContain("2 cases: 2 passed, 0 failed");
+  });
+
+  it("judges Pod Security as the webhook does, which leaves it to the API server", async () => {
+    const level = "labels: { pod-security.kubernetes.io/enforce: restricted }";
+    const target = join(folder({}), "suite");
+    const source = folder({
+      "cluster.yaml": `apiVersion: v1\nkind: Namespace\nmetadata: { name: shop, ${level} }\n`,
+      "policies.yaml": POLICY.split("---")[0] ?? "",
+      "pods.yaml": POD().replaceAll("\n      ", "\n"),
+    });
+    const recorded = await usher(["test", "--record", target, "--source", source]);
+    expect(recorded.code, recorded.err).toBe(0);
+    const { out, err } = await usher(["test", target]);
+    expect(out, err).toContain("1 case: 1 passed, 0 failed");
+  });
+
   it("excludes suites and other modes", async () => {
     for (const args of [
       ["suite.yaml", "--record", "x"],
@@ -448,6 +475,9 @@ describe("usher test --record", () => {
       ["x", "--min-score", "1"],
       ["x", "--update", "--mutate"],
       ["x", "--source", "y"],
+      ["x", "--config", "y"],
+      ["x", "-n", "y"],
+      ["--record", "x", "--feature-gates", "A=true"],
     ])
       expect((await usher(["test", ...args])).code).toBe(2);
   });

@@ -41,18 +41,26 @@ export interface OpenedWorld {
   readonly stop: () => Promise<void>;
 }
 
+interface OpenWorldOptions {
+  readonly scheduling: boolean;
+  /** Whether workloads and nodes are read. @default true */
+  readonly objects?: boolean;
+  /** Modules judge as the webhook does, and not for other components as well. */
+  readonly asWebhook?: true;
+}
+
 /** Reads a cluster, or files in its place: policies, every workload, nodes, and with `scheduling` all that the scheduler looks at. */
 export async function openWorld(
   options: WorldOptions,
   io: Io,
   screen: Terminal,
-  { scheduling, objects = true }: { readonly scheduling: boolean; readonly objects?: boolean },
+  { scheduling, objects = true, asWebhook }: OpenWorldOptions,
 ): Promise<OpenedWorld> {
   const wrong = options.namespace === undefined ? undefined : checkDnsLabel(options.namespace);
   if (wrong !== undefined) throw new CallError(`--namespace: ${wrong}`);
   const live = isLive(options);
   const assembly = await assembleFor(options, io, {
-    foresight: true,
+    ...(asWebhook === true ? {} : { foresight: true }),
     live: live ? { note: screen.note, forbidden: "ask" } : undefined,
   });
   const opened = await openRead(options, assembly, screen, { leaderReads: live && objects });

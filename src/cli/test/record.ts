@@ -12,12 +12,14 @@ import { PROVENANCE } from "../../core/provenance/annotation.ts";
 import { reviewWithPods } from "../../core/review/review.ts";
 import { decisionOf, expectationOf } from "../../core/suite/expectation.ts";
 import { MAX_CASES, SUITE } from "../../core/suite/suite.ts";
+import { type Configuration, readConfiguration } from "../configuration/configuration.ts";
 import { CallError, EXIT } from "../exit.ts";
 import { openWorld, PRIORITY_CLASSES, type WorldOptions } from "../foresight/open-world.ts";
 import type { Io } from "../io.ts";
 import { terminal } from "../output/terminal.ts";
 import { yamlDocuments, yamlText } from "../output/yaml.ts";
 import { emitted } from "../review/emit.ts";
+import { isLive } from "../source/open.ts";
 
 /**
  * Makes a suite of what policies decide about the workloads that exist: the policies and the objects that they need as one file, and a
@@ -28,7 +30,10 @@ export async function record(directory: string, options: WorldOptions, io: Io): 
   const files = await readdir(directory).catch(() => []);
   if (files.length > 0)
     throw new CallError(`--record ${directory}: the directory is not empty; name a new one`);
-  const { world, partial, faulty, stop } = await openWorld(options, io, screen, { scheduling: false });
+  const { world, partial, faulty, stop } = await openWorld(options, io, screen, {
+    scheduling: false,
+    asWebhook: true,
+  });
   try {
     if (faulty) return EXIT.wrong;
     if (partial.length > 0) throw new CallError(`can't be read whole: ${partial.join(", ")}`, EXIT.failed);
@@ -74,10 +79,17 @@ export async function record(directory: string, options: WorldOptions, io: Io): 
       });
     }
     screen.endProgress();
-    const suite = { ...SUITE, source: ["cluster.yaml"], cases };
+    const configuration = await configurationFor(options);
+    const isConfigured = Object.keys(configuration).length > 0;
+    const config = isConfigured ? { config: "usher.yaml" } : {};
+    const suite = { ...SUITE, source: ["cluster.yaml"], ...config, cases };
     const objects = [...sourceObjects(world), ...needed.values()];
     await mkdir(directory, { recursive: true });
     await writeFile(join(directory, "cluster.yaml"), `${yamlDocuments(objects)}\n`);
+    if (isConfigured) {
+      const head = { apiVersion: "usher.dev/v1alpha1", kind: "UsherConfiguration" };
+      await writeFile(join(directory, "usher.yaml"), `${yamlText({ ...head, spec: configuration })}\n`);
+    }
     await writeFile(join(directory, "suite.yaml"), `${yamlText(suite)}\n`);
     const count = cases.length === 1 ? "1 case is" : `${cases.length} cases are`;
     screen.out(`${count} recorded in ${join(directory, "suite.yaml")}`);
@@ -87,6 +99,14 @@ export async function record(directory: string, options: WorldOptions, io: Io): 
     screen.endProgress();
     await stop();
   }
+}
+
+/** Modules, settings and gates decide as policies do: the suite has those that its cases were recorded with. */
+async function configurationFor(options: WorldOptions): Promise<Configuration> {
+  if (options.config !== undefined || !isLive(options)) return readConfiguration(options.config);
+  const { installedConfiguration } = await import("../source/installed.ts");
+  // Reading the cluster has reported it already.
+  return installedConfiguration(options, { note: () => undefined, forbidden: "ask" });
 }
 
 /** Policies, and of what modules read that of which decisions depend: nodes and namespaces. */

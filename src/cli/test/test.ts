@@ -73,17 +73,22 @@ export async function test(names: readonly string[], options: TestOptions, io: I
 
 function checkCall(names: readonly string[], options: TestOptions): void {
   const { record, update, mutate: mutating, minScore, source, cluster, kubeconfig, context } = options;
+  const { config, featureGates, namespace } = options;
   if (record !== undefined) {
     if (names.length > 0 || update === true || mutating === true)
       throw new CallError("--record makes a suite: name no suite, and neither --update nor --mutate");
+    if (featureGates !== undefined)
+      throw new CallError("--feature-gates can't be recorded: write the gates into the file of --config");
     return;
   }
   if (names.length === 0) throw new CallError("specify test suites: files or directories");
   if (minScore !== undefined && mutating !== true) throw new CallError("--min-score requires --mutate");
   if (update === true && mutating === true)
     throw new CallError("--update and --mutate are mutually exclusive");
-  if ((source ?? cluster ?? kubeconfig ?? context) !== undefined)
+  if ((config ?? featureGates) !== undefined)
+    throw new CallError("--config and --feature-gates are for --record: a suite names its configuration");
+  if ((source ?? cluster ?? kubeconfig ?? context ?? namespace) !== undefined)
     throw new CallError(
-      "--source, --cluster, --kubeconfig and --context are for --record: a suite names its source",
+      "--source, --cluster, --kubeconfig, --context and -n are for --record: a suite names its source",
     );
 }
