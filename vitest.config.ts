@@ -114,6 +114,8 @@ export default defineConfig({
           globalSetup: ["test/dashboard/global-setup.ts"],
           testTimeout: 120_000,
           hookTimeout: 120_000,
+          // A busy machine draws a frame late.
+          expect: { poll: { timeout: 30_000 } },
           isolate: false,
           maxWorkers: 1,
         },
