@@ -50,16 +50,21 @@ describe("the site", () => {
   });
 });
 
-it("the pictures are those that `npm run pictures` draws", () => {
-  const images = join(root, "docs/images");
-  const drawn = () =>
-    Object.fromEntries(
-      readdirSync(images)
-        .filter((name) => name.endsWith(".svg") && name !== "five-minutes.svg")
-        .map((name) => [name, readFileSync(join(images, name), "utf8")]),
-    );
-  const before = drawn();
-  expect(Object.keys(before)).toHaveLength(16);
-  spawnSync(process.execPath, [join(root, "scripts/pictures.mjs")]);
-  expect(drawn()).toEqual(before);
+describe.each(["pictures", "recording"])("docs/images", (script) => {
+  it(`has what \`npm run ${script}\` draws`, () => {
+    const images = join(root, "docs/images");
+    const drawn = () =>
+      Object.fromEntries(
+        readdirSync(images)
+          .filter((name) => name.endsWith(".svg"))
+          .map((name) => [name, readFileSync(join(images, name), "utf8")]),
+      );
+    const before = drawn();
+    expect(Object.keys(before)).toHaveLength(17);
+    const { status, stderr } = spawnSync(process.execPath, [join(root, `scripts/${script}.mjs`)], {
+      encoding: "utf8",
+    });
+    expect(status, stderr).toBe(0);
+    expect(drawn()).toEqual(before);
+  });
 });
