@@ -118,6 +118,7 @@ export default defineConfig({
           expect: { poll: { timeout: 30_000 } },
           isolate: false,
           maxWorkers: 1,
+          sequence: { groupOrder: 1 },
         },
       },
       {
@@ -132,7 +133,7 @@ export default defineConfig({
           // Much of a file is waiting for controllers, leases and grace periods, some for a minute and a half: five at a time keep two
           // cores busy. The quick tests have run before.
           maxWorkers: 5,
-          sequence: { groupOrder: 1 },
+          sequence: { groupOrder: 2 },
         },
       },
       {
@@ -142,7 +143,7 @@ export default defineConfig({
           include: ALONE,
           ...CONTROL_PLANE,
           maxWorkers: 1,
-          sequence: { groupOrder: 2 },
+          sequence: { groupOrder: 3 },
         },
       },
       ...(process.env["USHER_LONG"] === undefined

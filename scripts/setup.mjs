@@ -10,6 +10,7 @@ import { fileURLToPath } from "node:url";
 export const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const modules = join(root, "node_modules");
 const stamp = join(modules, ".usher-installed");
+const nodeFolder = join(root, "scripts", "node");
 const localNode = join(modules, ".bin", "node");
 
 /** The first major version of Node that runs `.ts` files and is supported. */
@@ -17,8 +18,7 @@ const NODE_MAJOR = 24;
 
 function lockHash() {
   const hash = createHash("sha256").update(`${process.platform} ${process.arch}`);
-  for (const folder of [root, join(root, "scripts", "node")])
-    hash.update(readFileSync(join(folder, "package-lock.json")));
+  for (const folder of [root, nodeFolder]) hash.update(readFileSync(join(folder, "package-lock.json")));
   return hash.digest("hex");
 }
 
@@ -45,6 +45,8 @@ function install() {
   const started = Date.now();
   installLock(root);
   if (!isRecent(process.versions.node)) installNode();
+  // `npm ci` has just removed the link of the Node that runs this.
+  else if (process.execPath.startsWith(nodeFolder)) linkNode();
   mkdirSync(modules, { recursive: true });
   writeFileSync(stamp, lockHash());
   console.error(`Installed in ${((Date.now() - started) / 1000).toFixed(0)} s.`);
@@ -57,9 +59,12 @@ function isRecent(version) {
 /** A recent Node from the registry, which npm scripts then find first. Not a dependency: consumers of the package have their own. */
 function installNode() {
   console.error(`This is Node ${process.versions.node}; installing Node ${NODE_MAJOR} for this clone …`);
-  const folder = join(root, "scripts", "node");
-  installLock(folder);
-  const installed = join(folder, "node_modules", ".bin", "node");
+  installLock(nodeFolder);
+  linkNode();
+}
+
+function linkNode() {
+  const installed = join(nodeFolder, "node_modules", ".bin", "node");
   if (existsSync(installed)) symlinkSync(installed, localNode);
 }
 
