@@ -1,6 +1,6 @@
 import type { Log } from "../core/log.ts";
 
-/** A log that starts later must still show what fails. */
+/** A log that starts later must still show failures. */
 const AGAIN_MS = 3_600_000;
 
 /** Logs a message once that a loop would log every few seconds. */
@@ -27,7 +27,7 @@ export class DeduplicatedLog {
     this.#log.warn(facts, message);
   }
 
-  /** An object of another owner with usher's name, and what follows from that. */
+  /** An object of another owner with usher's name, and the consequence. */
   conflict(what: string, report: readonly string[], never = false): void {
     const next = never ? "" : "; to make it usher's, run usher install --take-over";
     this.once(report.join(), { report }, `ownership conflict: ${what} is left unchanged${next}`);

@@ -35,7 +35,7 @@ function apiServer() {
   return { client, paths, send, listed: () => send("BOOKMARK", { metadata: { annotations } }) };
 }
 
-test("waits for the ConfigMap, says so, then follows it by name", async () => {
+test("waits for the ConfigMap with a log line, then follows it by name", async () => {
   const { client, paths, send, listed } = apiServer();
   const [first, second] = await Promise.all([makeCertificate(["a"]), makeCertificate(["b"])]);
   const warned = Promise.withResolvers<object>();
@@ -58,7 +58,7 @@ test("waits for the ConfigMap, says so, then follows it by name", async () => {
   await stop();
 });
 
-test("a stop while it waits ends the waiting", async () => {
+test("a stop ends the wait", async () => {
   const { client, listed } = apiServer();
   const ended = new AbortController();
   const opening = openFrontProxy(client, SILENT, ended.signal);

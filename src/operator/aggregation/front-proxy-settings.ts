@@ -10,8 +10,8 @@ export interface FrontProxySettings {
 }
 
 /**
- * Follows what the API server says of its front proxy. Resolves once that is known, so that no instance becomes ready before it can
- * authenticate; until then the log says what is missing.
+ * Follows the API server's settings of its front proxy. Resolves once they are known, so that no instance becomes ready
+ * before it can authenticate; until then the log names what is missing.
  */
 export async function openFrontProxy(
   client: Client,

@@ -15,7 +15,7 @@ describe("a certificate is accepted", () => {
   });
   const signed = (more = {}) => root.sign({ names: [NAME], ...more });
 
-  test("by its authority, alone or among others, and no other", async () => {
+  test("by its CA, alone or among others, and by no other", async () => {
     const { cert } = await signed();
     expect(accepts(root.pem, cert, NAME, now)).toBe(true);
     expect(accepts(`${other.pem}${root.pem}`, cert, NAME, now)).toBe(true);
@@ -25,27 +25,27 @@ describe("a certificate is accepted", () => {
       expect(accepts(bundle, cert, NAME, now)).toBe(false);
   });
 
-  test("over an authority that the server sends, by either of both", async () => {
+  test("through an intermediate CA that the server sends, by either of both", async () => {
     const between = await TestAuthority.create("between", root);
     const { cert } = await between.sign({ names: [NAME] });
     expect(accepts(root.pem, cert, NAME, now)).toBe(true);
     expect(accepts(between.pem, cert, NAME, now)).toBe(true);
-    // Without what lies between, there is no way to the root.
+    // Without the intermediate, there is no path to the root.
     const [leaf = ""] = cert.split(/(?<=-----END CERTIFICATE-----\n)/);
     expect(accepts(root.pem, leaf, NAME, now)).toBe(false);
   });
 
-  test("by an authority of the same name and another key: never", async () => {
+  test("never by a CA of the same name with another key", async () => {
     const twin = await TestAuthority.create("root");
     expect(accepts(twin.pem, (await signed()).cert, NAME, now)).toBe(false);
   });
 
-  test("where it is itself in the bundle", async () => {
+  test("if it is itself in the bundle", async () => {
     const { cert } = await signed();
     expect(accepts(cert, cert, NAME, now)).toBe(true);
   });
 
-  test("for its names, and only while it and its authority are valid", async () => {
+  test("for its names, and only while it and its CA are valid", async () => {
     const { cert } = await signed();
     expect(accepts(root.pem, cert, "usher.elsewhere.svc", now)).toBe(false);
     expect(accepts(root.pem, (await signed({ from: now + DAY_MS })).cert, NAME, now)).toBe(false);
@@ -55,13 +55,13 @@ describe("a certificate is accepted", () => {
     expect(accepts(root.pem, (await signed({ days: 100 })).cert, NAME, now + 20 * DAY_MS)).toBe(false);
   });
 
-  test("a certificate that may sign nothing is no authority", async () => {
+  test("a certificate that may not sign is not a CA", async () => {
     const { cert } = await signed();
     expect(accepts(cert, (await signed()).cert, NAME, now)).toBe(false);
   });
 });
 
-test("a bundle has each certificate once, and nothing that is none", async () => {
+test("a bundle has each certificate once, and nothing else", async () => {
   const [a, b] = await Promise.all([TestAuthority.create("a"), TestAuthority.create("b")]);
   expect(soundBundle(`# a\n${a.pem}rubbish\n`, `${b.pem}${a.pem}`)).toBe(`${a.pem}${b.pem}`);
   expect(soundBundle("", "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n")).toBe("");

@@ -40,7 +40,7 @@ function step(what: CertificateRecord, { at = now, trust = "not yet" as Trust, n
   return planCertificates({ record: { ...what, paths }, names, now: at }, trust).step;
 }
 
-test("an unusable certificate is replaced at once, by any replica that starts", () => {
+test("an unusable certificate is replaced immediately, by any starting replica", () => {
   const other = pair(1);
   const cases: [string, CertificateRecord, number, RegExp][] = [
     ["none", EMPTY_RECORD, now, /there is none/],
@@ -60,11 +60,11 @@ test("an unusable certificate is replaced at once, by any replica that starts", 
   expect(planStart({ record: record(), names: NAMES, now })).toEqual({ step: "nothing" });
 });
 
-test("the next one is staged a quarter of a year before the end, and not a day sooner", () => {
+test("the next certificate is staged a quarter of a year before expiry, and not a day earlier", () => {
   const end = expiryOf(pair(0));
   expect(step(record(), { at: end - RENEW_BEFORE_MS - DAY })).toBe("nothing");
   expect(step(record(), { at: end - RENEW_BEFORE_MS })).toBe("stage");
-  // Nobody but the leader does it.
+  // Only the leader does it.
   expect(planStart({ record: record(), names: NAMES, now: end - RENEW_BEFORE_MS }).step).toBe("nothing");
 });
 
@@ -76,20 +76,20 @@ test("it is used only once API servers have trusted it for long enough, or there
   expect(step(staged, { trust: "no webhooks" })).toBe("promote");
 });
 
-test("a next one that is of no use is dropped, and then made anew", () => {
+test("an unusable next certificate is dropped, and then issued again", () => {
   expect(step(record({ next: { ...pair(2), key: pair(1).key } }))).toBe("drop");
   // An API server would refuse it.
   expect(step(record({ next: pair(1) }), { trust: "no webhooks" })).toBe("drop");
 });
 
-test("the old authority is trusted until its certificate has run out", () => {
+test("the old CA is trusted until its certificate has expired", () => {
   const renewed = record({ previous: pair(1).ca });
   expect(step(renewed)).toBe("nothing");
-  // A current one that outlives the previous one, as after a renewal.
+  // A current certificate that outlives the previous one, as after a renewal.
   expect(step(record({ previous: "not a certificate" }))).toBe("drop");
 });
 
-test("path tokens are made at start, and rotated by the leader alone once their period is over", () => {
+test("path tokens are created at start, and rotated only by the leader once their period is over", () => {
   const without = record({ paths: undefined });
   expect(planStart({ record: without, names: NAMES, now }).step).toBe("rotate-paths");
   expect(planCertificates({ record: without, names: NAMES, now }, "not yet").step).toBe("rotate-paths");
@@ -106,7 +106,7 @@ test("path tokens are made at start, and rotated by the leader alone once their 
   }
 });
 
-test("at no step is anything served that is not trusted", () => {
+test("no step serves an untrusted certificate", () => {
   let held = record();
   const end = expiryOf(pair(0));
   let published = bundleOf(held);
@@ -121,7 +121,7 @@ test("at no step is anything served that is not trusted", () => {
     expect(plan.step).not.toBe("replace");
     const ca = held.current?.ca ?? "";
     expect(published).toContain(ca.trim());
-    // Replicas come later than the Secret: what they still serve must be trusted too.
+    // Replicas lag behind the Secret: the certificate that they still serve must be trusted too.
     expect(published).toContain(pair(0).ca.trim());
     published = bundleOf(held);
     const base64 = Buffer.from(published).toString("base64");
@@ -133,7 +133,7 @@ test("at no step is anything served that is not trusted", () => {
   expect(served).toEqual([pair(0).cert, pair(1).cert]);
 });
 
-test("a record survives the Secret, and a bundle names each authority once", () => {
+test("a record survives the Secret, and a bundle has each CA once", () => {
   const held = record({ next: pair(1), previous: pair(2).ca });
   expect(recordOf({ data: dataOf(held) })).toEqual(held);
   expect(recordOf(undefined)).toEqual(EMPTY_RECORD);

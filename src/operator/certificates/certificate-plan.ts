@@ -5,27 +5,27 @@ import { type PathTokens, rotated, TRUST_MS, tokensDue } from "./path-tokens.ts"
 /** A quarter of a certificate's year: renewal may fail for this time before any call does. */
 export const RENEW_BEFORE_MS = 90 * 86_400_000;
 
-/** Whether API servers trust the authority of the next pair. */
+/** Whether API servers trust the CA of the next pair. */
 export type Trust =
   /** No webhook is registered, so there are no calls. */
   | "no webhooks"
   /** It is not in every published bundle. */
   | "not yet"
-  /** For how long it has been in all of them. A duration, so that setting a clock does not change it. */
+  /** For how long it has been in all of them. A duration, so that changing a clock does not affect it. */
   | { readonly forMs: number };
 
-/** The next change to the Secret. Carrying it out must fail where the Secret has changed since. */
+/** The next change to the Secret. Applying it must fail if the Secret has changed since. */
 export type CertificatePlan =
   | { readonly step: "nothing" }
-  /** Make a pair and use it at once, because the current one is of no use. */
+  /** Issue a pair and use it immediately, because the current one is unusable. */
   | { readonly step: "replace"; readonly why: string }
-  /** Make the next pair, and publish its authority. */
+  /** Issue the next pair, and publish its CA. */
   | { readonly step: "stage"; readonly why: string }
   /** Use the next pair. */
   | { readonly step: "promote" }
   /** Drop what is no longer needed. */
   | { readonly step: "drop"; readonly what: "next" | "previous" }
-  /** Publish the next path token, and make the one after it. */
+  /** Publish the next path token, and create the one after it. */
   | { readonly step: "rotate-paths"; readonly paths: PathTokens };
 
 export interface CertificateState {
@@ -62,9 +62,9 @@ export function planCertificates(state: CertificateState, trust: Trust): Certifi
 }
 
 /**
- * Before a certificate expires, the next one is made and its authority published beside the old; once API servers trust both, all replicas
- * switch to it. The old authority stays until its certificate has expired, because a replica that can't read the Secret still uses it, and
- * trusting it is no risk: its key exists nowhere.
+ * Before a certificate expires, the next one is issued and its CA published beside the old one; once API servers trust
+ * both, all replicas switch to it. The old CA stays until its certificate has expired, because a replica that can't
+ * read the Secret still uses it, and trusting it is safe: its key no longer exists.
  */
 export function planRenewal(state: CertificateState, trust: Trust): CertificatePlan {
   const { record, names, now } = state;

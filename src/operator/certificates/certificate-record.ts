@@ -3,15 +3,15 @@ import type { OwnCertificate } from "../../admission/tls/certificate.ts";
 import { isObject, type Json, type JsonObject, own } from "../../core/json.ts";
 import { type PathTokens, parseTokens, tokensText } from "./path-tokens.ts";
 
-/** What the Secret holds. Each pair carries the one authority that signed it; the authority's key is not kept. */
+/** The content of the Secret. Each pair has the CA that signed it; the CA's key is not kept. */
 export interface CertificateRecord {
-  /** The pair in use. Absent where the Secret is missing or holds none. */
+  /** The pair in use. Absent if the Secret is missing or empty. */
   readonly current: OwnCertificate | undefined;
   /** The pair to use once every API server trusts its authority. */
   readonly next: OwnCertificate | undefined;
-  /** The authority of the pair before: a replica may still use it. */
+  /** The CA of the previous pair: a replica may still use it. */
   readonly previous: string | undefined;
-  /** The first segment of the webhooks' paths. Absent where a version wrote the Secret that has none. */
+  /** The first segment of the webhooks' paths. Absent if an older version wrote the Secret. */
   readonly paths: PathTokens | undefined;
 }
 
@@ -74,8 +74,8 @@ function textAt(data: Json | undefined, key: string): string | undefined {
 }
 
 /**
- * The authorities to trust, the one in use first; as PEM. Other text is left out: an API server that can't parse a bundle
- * calls no webhook.
+ * The CAs to trust, the one in use first; as PEM. Other text is dropped: an API server that can't parse a bundle calls
+ * no webhook.
  */
 export function bundleOf(
   { current, next, previous }: Omit<CertificateRecord, "paths">,
@@ -85,7 +85,7 @@ export function bundleOf(
   return [...new Set(all)].join("");
 }
 
-/** The first certificate in a text; `undefined` where there is none. */
+/** The first certificate in a text; `undefined` if there is none. */
 export function authorityIn(text: string | undefined): string | undefined {
   try {
     return text === undefined ? undefined : `${new X509Certificate(text).toString().trim()}\n`;
@@ -94,14 +94,14 @@ export function authorityIn(text: string | undefined): string | undefined {
   }
 }
 
-/** Whether a bundle, as a webhook configuration holds it, contains an authority. */
+/** Whether a bundle, as in a webhook configuration, contains a CA. */
 export function trusts(caBundle: string | undefined, ca: string): boolean {
   return Buffer.from(caBundle ?? "", "base64")
     .toString("utf8")
     .includes(ca.trim());
 }
 
-/** Why a pair can't be used, as the end of a sentence; `undefined` where it can. */
+/** Why a pair can't be used, as the end of a sentence; `undefined` if it can. */
 export function unusable(pair: OwnCertificate, names: readonly string[], now: number): string | undefined {
   try {
     const certificate = new X509Certificate(pair.cert);

@@ -8,14 +8,17 @@ import { OWN_LABELS, OWN_NAMES } from "../../core/registration/names.ts";
 import { type CertificateRecord, dataOf, EMPTY_RECORD, recordOf } from "./certificate-record.ts";
 import { ServerClock } from "./server-clock.ts";
 
-/** The Secret as it was read last, and what it holds. */
+/** The last read Secret, and its content. */
 interface SecretState {
   readonly record: CertificateRecord;
-  /** `undefined` where there is no Secret. */
+  /** `undefined` if the Secret does not exist. */
   readonly object: JsonObject | undefined;
 }
 
-/** The one Secret that all replicas share. Writes rest on the version that was read, so two replicas never overwrite each other. */
+/**
+ * The one Secret that all replicas share. Writes are conditional on the version that was read, so two replicas never
+ * overwrite each other.
+ */
 export class CertificateSecret {
   readonly path: string;
   readonly clock: ServerClock;
@@ -23,11 +26,11 @@ export class CertificateSecret {
   readonly #namespace: string;
   readonly #owner: JsonObject | undefined;
   #state: SecretState = { record: EMPTY_RECORD, object: undefined };
-  /** The number of the last request, and of the one whose answer is in the state. */
+  /** The number of the last request, and of the one whose response is in the state. */
   #requested = 0;
   #applied = 0;
 
-  /** `owner`: an ownerReference, with which a private key goes. */
+  /** `owner`: an ownerReference, with which the private key is deleted. */
   constructor(client: Client, namespace: string, now: () => number, owner?: JsonObject) {
     this.#client = client;
     this.#namespace = namespace;
@@ -54,12 +57,12 @@ export class CertificateSecret {
     this.#apply(absent ? undefined : answer.body, turn);
   }
 
-  /** False where the Secret is no longer the one that `seen` was. */
+  /** False if the Secret has changed since `seen`. */
   async write(record: CertificateRecord, seen: JsonObject | undefined): Promise<boolean> {
     const data = dataOf(record);
     const answer =
       seen === undefined
-        ? // A field manager for each attempt: where another replica was faster it owns these fields, and this is a conflict.
+        ? // A field manager per attempt: if another replica was faster it owns these fields, and this is a conflict.
           await this.#client.request("PATCH", `${this.path}?fieldManager=${FIELD_MANAGER}-${randomUUID()}`, {
             contentType: "application/apply-patch+yaml",
             body: {
@@ -86,7 +89,7 @@ export class CertificateSecret {
     return true;
   }
 
-  /** Ignores an answer that a later request has overtaken. */
+  /** Ignores a response that a later request has overtaken. */
   #apply(secret: unknown, turn: number): void {
     if (turn < this.#applied) return;
     this.#applied = turn;

@@ -16,7 +16,7 @@ const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 const GARBAGE: OwnCertificate = { cert: "x", key: "x", ca: "x" };
 
-/** With the one rule of apply that matters here: who comes second under another name meets a conflict. */
+/** With the one rule of apply that matters here: a second writer under another name gets a conflict. */
 function apiServer(): TestApiServer {
   const server = new TestApiServer();
   server.fault = (method, path, { contentType, body }) => {
@@ -48,12 +48,12 @@ function store(server: TestApiServer, record: Partial<CertificateRecord>): void 
   server.put(PATH, { ...server.objects.get(PATH), data: dataOf({ ...EMPTY_RECORD, ...record }) });
 }
 
-/** How many authorities a bundle holds. */
+/** The number of CAs in a bundle. */
 function count(bundle: string | undefined): number {
   return bundle?.match(/BEGIN CERTIFICATE/g)?.length ?? 0;
 }
 
-/** An API server that says what time it has. */
+/** An API server that sends its time. */
 function timed(server: TestApiServer, now: () => number): TestApiServer {
   const { fault } = server;
   server.fault = (method, path, options) => {
@@ -117,7 +117,7 @@ test("a renewal: staged, trusted, served by every replica without a restart", as
   expect(count(leader.bundle)).toBe(2);
 });
 
-test("a second leader that acts on an old picture changes nothing", async () => {
+test("a second leader with an outdated state changes nothing", async () => {
   const server = apiServer();
   let now = Date.now();
   const one = await opened(server, () => now);
@@ -139,7 +139,7 @@ test("a second leader that acts on an old picture changes nothing", async () => 
   expect(stored(server).next).toBeDefined();
 });
 
-test("what can't be read or used leaves the one that is served", async () => {
+test("an unreadable or unusable Secret keeps the served certificate", async () => {
   const server = apiServer();
   const certificates = await opened(server);
   const { cert } = certificates.current;
@@ -156,7 +156,7 @@ test.each([
   ["gone", undefined],
   ["garbage", GARBAGE],
 ])(
-  "a Secret that is %s and can't be written: nothing new is to be trusted, and what is served still is",
+  "a Secret that is %s and can't be written: nothing new is trusted, and the served certificate still is",
   async (_, current) => {
     const server = apiServer();
     const certificates = await opened(server);
@@ -173,7 +173,8 @@ test.each([
     expect(certificates.ownAuthority?.trim()).toBe(ca.trim());
     expect(certificates.current.cert).toBe(cert);
 
-    // Once it can be written, the old one is trusted for as long as it is served with here, and garbage never.
+    // Once the Secret can be written, the old certificate is trusted for as long as it is served here, and garbage
+    // never.
     server.fault = fault;
     await certificates.reconcile("not yet");
     const made = stored(server).current?.ca ?? "";
@@ -186,7 +187,7 @@ test.each([
   },
 );
 
-test("garbage beside a good pair is not to be trusted", async () => {
+test("garbage beside a good pair is not trusted", async () => {
   const server = apiServer();
   const certificates = await opened(server);
   const { current } = stored(server);
@@ -194,13 +195,13 @@ test("garbage beside a good pair is not to be trusted", async () => {
   await certificates.refresh();
   expect(certificates.bundle?.trim()).toBe(current?.ca.trim());
   expect(certificates.nextAuthority).toBeUndefined();
-  // A certificate with more behind it is that certificate.
+  // A certificate with trailing text is that certificate.
   store(server, { current, previous: `${(await makeCertificate(NAMES)).ca}x\n` });
   await certificates.refresh();
   expect(certificates.bundle).toMatch(/^(-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n){2}$/);
 });
 
-test("an answer from before a write does not undo what was written", async () => {
+test("a response from before a write does not undo the write", async () => {
   const server = apiServer();
   const certificates = await opened(server);
   server.objects.delete(PATH);
@@ -220,7 +221,7 @@ test("an answer from before a write does not undo what was written", async () =>
   expect(certificates.bundle).toContain(stored(server).current?.ca.trim());
 });
 
-test("a look in the midst of a step does not let the step overwrite what came meanwhile", async () => {
+test("a refresh during a step does not let the step overwrite a newer Secret", async () => {
   const server = apiServer();
   let now = Date.now();
   const one = await opened(server, () => now);
@@ -242,7 +243,7 @@ test("a look in the midst of a step does not let the step overwrite what came me
   expect(stored(server).current?.cert).toBe(other.cert);
 });
 
-test("the API server's clock judges: a replica that is 400 days ahead finds nothing to replace", async () => {
+test("the API server's clock decides: a replica that is 400 days ahead replaces nothing", async () => {
   const server = timed(apiServer(), Date.now);
   const { cert } = (await opened(server)).current;
   const ahead = await opened(server, () => Date.now() + 400 * DAY);
@@ -252,7 +253,7 @@ test("the API server's clock judges: a replica that is 400 days ahead finds noth
   expect(stored(server).next).toBeUndefined();
 });
 
-test("what a leader makes whose clock is wrong is valid by the API server's clock", async () => {
+test("a certificate issued by a leader with a wrong clock is valid by the API server's clock", async () => {
   for (const wrong of [2 * HOUR, 400 * DAY, -400 * DAY]) {
     const server = timed(apiServer(), Date.now);
     await opened(server, () => Date.now() + wrong);
@@ -267,7 +268,7 @@ test("what a leader makes whose clock is wrong is valid by the API server's cloc
   expect(Date.parse(validFrom)).toBeLessThan(Date.now());
 });
 
-test("a pair that is not valid yet is not served, not trusted, and the leader replaces it", async () => {
+test("a pair that is not valid yet is neither served nor trusted, and the leader replaces it", async () => {
   const server = apiServer();
   const certificates = await opened(server);
   const { cert } = certificates.current;
@@ -303,7 +304,7 @@ test("a user that failed to switch gets the new pair again", async () => {
   expect(swaps).toEqual([next.cert]);
 });
 
-test("without the right to it, it says so and goes on trying until it has it", async () => {
+test("without permission it logs an error and retries until it has it", async () => {
   const server = apiServer();
   const { fault } = server;
   let refusals = 2;
@@ -329,7 +330,7 @@ test("without the right to it, it says so and goes on trying until it has it", a
   ]);
 });
 
-test("a stop ends the attempts at once", async () => {
+test("a stop ends the attempts immediately", async () => {
   const server = new TestApiServer();
   const ended = new AbortController();
   server.fault = () => {
@@ -363,7 +364,7 @@ test("replicas share the path tokens, and all know the next one before it is pub
   expect(follower.acceptsToken(shown)).toBe(false);
 });
 
-test("a path token that may have been shown is replaced once, and accepted until every API server knows the next", async () => {
+test("a path token that may have been exposed is replaced once, and accepted until every API server knows the next", async () => {
   const server = apiServer();
   let now = Date.now();
   const leader = await opened(server, () => now);

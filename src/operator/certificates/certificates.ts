@@ -30,7 +30,7 @@ interface CertificatesOptions {
   /** @default usher */
   readonly service?: string;
   readonly log: Log;
-  /** As an ownerReference, what the Secret goes with. */
+  /** The owner of the Secret, as an ownerReference. */
   readonly owner?: JsonObject | undefined;
   /** Milliseconds since 1970, until the API server has sent its time. */
   readonly now?: () => number;
@@ -40,13 +40,13 @@ interface CertificatesOptions {
   readonly backoff?: BackoffLimits;
 }
 
-/** Replicas that start together conflict: all but one find that another was faster. More conflicts than this are no race. */
+/** Replicas that start together conflict: all but one find that another was faster. More conflicts than this are not a race. */
 const ATTEMPTS = 10;
 const ATTEMPT_PAUSE_MS = 200;
 
 /**
- * Reads the certificate from the Secret, or makes one where there is none. Retries while the API server can't be reached or denies
- * access, as with everything that is read at start: granting the rights needs no restart.
+ * Reads the certificate from the Secret, or issues one if there is none. Retries while the API server can't be reached
+ * or denies access, like all reads at start: granting the permissions needs no restart.
  */
 export async function openCertificates(options: CertificatesOptions): Promise<Certificates> {
   const { log, namespace, signal, backoff: limits = BACKOFF } = options;
@@ -91,8 +91,8 @@ export class Certificates implements LivePair {
   }
 
   /**
-   * The authorities to trust: PEM. Includes that of this replica's certificate until it has switched to the next. `undefined` where the
-   * Secret holds no usable certificate: whatever is published then is better than nothing.
+   * The CAs to trust: PEM. Includes that of this replica's certificate until it has switched to the next. `undefined`
+   * if the Secret has no usable certificate: then the published bundle is kept.
    */
   get bundle(): string | undefined {
     const { current, next, previous } = this.#record;
@@ -102,12 +102,12 @@ export class Certificates implements LivePair {
     return bundleOf(sound, ...(own === undefined ? [] : [own]));
   }
 
-  /** The authority of the certificate in use, as long as it is valid. */
+  /** The CA of the certificate in use, as long as it is valid. */
   get ownAuthority(): string | undefined {
     return this.#isUsable(this.#serving) ? authorityIn(this.#serving.ca) : undefined;
   }
 
-  /** The authority that must be trusted before the next pair is used. */
+  /** The CA that must be trusted before the next pair is used. */
   get nextAuthority(): string | undefined {
     const { next } = this.#record;
     return this.#isUsable(next) ? authorityIn(next.ca) : undefined;
@@ -122,7 +122,7 @@ export class Certificates implements LivePair {
   readonly acceptsToken = (token: string | undefined): boolean =>
     acceptsToken(this.#record.paths, token, this.#secret.clock.now());
 
-  /** A client may have seen the path token that is published now: the leader replaces it. */
+  /** A client may have seen the published path token: the leader replaces it. */
   readonly pathsShown = (): void => {
     this.#shown = this.#record.paths?.rotatedAt;
   };
@@ -159,8 +159,9 @@ export class Certificates implements LivePair {
   }
 
   /**
-   * The leader's part: makes one change to the Secret, if one is due. Only one, because `trust` was determined before it. A new pair is
-   * used from the next refresh on, so that it can be published before; after a conflict the next call plans again.
+   * The leader's part: makes one change to the Secret, if one is due. Only one, because `trust` was determined before
+   * it. A new pair is used from the next refresh on, so that it can be published before; after a conflict the next call
+   * plans again.
    */
   async reconcile(trust: Trust): Promise<void> {
     await this.#secret.read();
@@ -181,7 +182,7 @@ export class Certificates implements LivePair {
     return pair !== undefined && unusable(pair, this.#names, this.#secret.clock.now()) === undefined;
   }
 
-  /** Until the Secret holds all that serving takes; again where another replica was faster. */
+  /** Until the Secret holds everything that serving needs; repeats if another replica was faster. */
   async #ensure(): Promise<void> {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const plan = planStart(this.#state());
@@ -193,9 +194,9 @@ export class Certificates implements LivePair {
     throw new Error(`${this.#secret.path}: too many concurrent writes`);
   }
 
-  /** False where the Secret is no longer the one that was planned on. */
+  /** False if the Secret is not the planned one any more. */
   async #carryOut(plan: Exclude<CertificatePlan, { step: "nothing" }>): Promise<boolean> {
-    // A refresh may bring another Secret while the pair is made: this step rests on the one that was planned on.
+    // A refresh may bring another Secret while the pair is issued: this step is based on the planned one.
     const { object, record } = this.#secret.state;
     const now = this.#secret.clock.now();
     const after = await recordAfter(record, plan, () => makeCertificate(this.#names, now), now);
@@ -211,7 +212,7 @@ export class Certificates implements LivePair {
     if (!this.#isUsable(current)) return;
     if (this.#serving?.cert === current.cert && this.#serving.key === current.key) return;
     const isSwap = this.#serving !== undefined;
-    // First the users: one that fails keeps the old pair, and gets the new one again with the next refresh.
+    // Users first: one that fails keeps the old pair, and gets the new one again with the next refresh.
     for (const use of this.#users) use(current);
     this.#serving = current;
     const { resourceVersion } = this.#secret;

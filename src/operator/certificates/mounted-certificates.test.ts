@@ -11,7 +11,7 @@ import { PublishedWebhooks, webhooksPath } from "./published-webhooks.ts";
 
 const HOOKS = webhooksPath("validatingwebhookconfigurations", "usher");
 
-test("a path token in the webhook configurations is replaced once it may have been shown, and accepted until API servers know", async () => {
+test("a path token in the webhook configurations is replaced once it may have been exposed, and accepted until API servers know the next", async () => {
   const folder = mkdtempSync(join(tmpdir(), "usher-mounted-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const { cert, key } = await makeCertificate(["usher.hall.svc"]);
@@ -28,7 +28,7 @@ test("a path token in the webhook configurations is replaced once it may have be
     return one;
   };
   const leader = await replica();
-  /** The leader looks, and writes what it planned. */
+  /** The leader plans, and writes the plan. */
   const look = async () => {
     await published.read();
     await leader.reconcile();

@@ -18,7 +18,7 @@ interface MountedOptions {
   readonly files: CertificateFiles;
   readonly published: PublishedWebhooks;
   readonly namespace: string;
-  /** Who writes `caBundle`. */
+  /** Which component writes `caBundle`. */
   readonly writer: "usher" | "injector";
   readonly log: Log;
   /** @default usher */
@@ -32,13 +32,13 @@ interface MountedOptions {
   readonly signal?: AbortSignal;
 }
 
-/** How long other replicas may take to serve with the next certificate: a kubelet updates a mounted Secret within two minutes. */
+/** How long other replicas may take to serve the next certificate: a kubelet updates a mounted Secret within two minutes. */
 const RETIRE_MS = 10 * 60_000;
 
 /** Every replica has read a new path token by then. */
 const ANNOUNCE_MS = 8_000;
 
-/** Reads the mounted certificate; retries while it can't be used, as a Secret that is corrected needs no restart. */
+/** Reads the mounted certificate; retries while it is unusable, because a corrected Secret needs no restart. */
 export async function openMounted(options: MountedOptions): Promise<MountedCertificates> {
   const backoff = new Backoff(Math.random, BACKOFF);
   for (;;) {
@@ -54,8 +54,8 @@ export async function openMounted(options: MountedOptions): Promise<MountedCerti
 }
 
 /**
- * The certificate of a Secret that others write, mounted into the pod. Every replica serves a new one once API servers trust it; with
- * `writer` usher, the leader publishes its authority before. The path tokens stand in the webhook configurations.
+ * The certificate of a Secret that others write, mounted into the pod. Every replica serves a new one once API servers
+ * trust it; with `writer` usher, the leader publishes its CA before. The path tokens are in the webhook configurations.
  */
 class MountedCertificates implements LivePair, WebhookCertificates {
   readonly #options: MountedOptions;
@@ -65,7 +65,7 @@ class MountedCertificates implements LivePair, WebhookCertificates {
   #serving: KeyPair;
   #offered: KeyPair;
   #authority: string | undefined;
-  /** Published authorities that are none of the Secret's: since when that is seen here. */
+  /** Published CAs that are not in the Secret: since when that was observed here. */
   #others: ReadonlyMap<string, number> = new Map();
   #planned: PathTokens | undefined;
   /** The rotation whose current token a client may have seen. */
@@ -105,8 +105,9 @@ class MountedCertificates implements LivePair, WebhookCertificates {
   }
 
   /**
-   * What usher publishes: the authorities of the Secret, and those that were published before as long as a replica may serve by them.
-   * `undefined` where an injector writes the bundle, or the authorities of the Secret are not those of its certificate.
+   * The bundle that usher publishes: the CAs of the Secret, and previously published ones as long as a replica may
+   * serve with them. `undefined` if an injector writes the bundle, or the CAs of the Secret do not verify its
+   * certificate.
    */
   get bundle(): string | undefined {
     const authority = this.#authority;
@@ -115,7 +116,7 @@ class MountedCertificates implements LivePair, WebhookCertificates {
     return soundBundle(authority, this.#authoritiesOf(this.#serving), ...recent.map(([one]) => one));
   }
 
-  /** What of the published bundles a pair is trusted by. */
+  /** The part of the published bundles that a pair is trusted by. */
   #authoritiesOf({ cert }: KeyPair): string {
     const bundles = this.#options.published.bundles ?? [];
     return soundBundle(...bundles.flatMap((one) => acceptedBy(one, cert, this.#name, this.#now())));
@@ -167,7 +168,7 @@ class MountedCertificates implements LivePair, WebhookCertificates {
     this.#planned = tokensDue(tokens, now, shown) ?? this.#planned;
   }
 
-  /** Looks at the authorities of the Secret, and serves a pair that came if it is due. */
+  /** Reads the CAs of the Secret, and serves a new pair if it is due. */
   async refresh(): Promise<void> {
     const { published, files, log, trustMs = TRUST_MS } = this.#options;
     const { bundles, publishedForMs } = published;
@@ -177,7 +178,7 @@ class MountedCertificates implements LivePair, WebhookCertificates {
     if (!isSwapDue({ ...chains, bundles, publishedForMs, trustMs, name: this.#name, now: this.#now() }))
       return;
     const next = this.#offered;
-    // First the users: one that fails keeps the old pair.
+    // Users first: one that fails keeps the old pair.
     for (const use of this.#users) use(next);
     this.#serving = next;
     log.info({}, "serving the new certificate");
@@ -201,10 +202,7 @@ class MountedCertificates implements LivePair, WebhookCertificates {
         ? `${file} holds no certificate in PEM form`
         : `the authorities in ${file} do not make ${this.#options.files.certFile} valid for ${this.#name}`;
     if (problem !== "" && problem !== this.#reported)
-      this.#options.log.error(
-        { error: problem },
-        "the bundle of the webhook configurations is left as it is",
-      );
+      this.#options.log.error({ error: problem }, "the bundle of the webhook configurations is kept");
     this.#reported = problem;
   }
 

@@ -26,7 +26,7 @@ function secret() {
   return { server, write, paths };
 }
 
-test("tokens of the Secret are accepted, those that came since too, and no others", async () => {
+test("accepts tokens of the Secret, including new ones, and no others", async () => {
   const { server, write, paths } = secret();
   await paths.start();
   expect(await paths.acceptsToken(OTHER)).toBe(false);
@@ -42,7 +42,7 @@ test("tokens of the Secret are accepted, those that came since too, and no other
   expect([...new Set(server.asked)]).toEqual([`GET ${SECRET}`]);
 });
 
-test("what can't be read keeps the last tokens, and clients that guess share a read", async () => {
+test("an unreadable Secret keeps the last tokens, and clients that guess share a read", async () => {
   const { server, write, paths } = secret();
   const tokens = rotated(undefined, 0);
   write(tokens);

@@ -34,7 +34,7 @@ export class PathSecret {
     this.#reads = new RepeatedRead(() => this.#read(), options);
   }
 
-  /** A token that is not known may have been written just now: it is looked up. */
+  /** An unknown token may have just been written: it is looked up. */
   readonly acceptsToken: AcceptsToken = (token) => {
     if (token === undefined || this.#accepts(token)) return token !== undefined;
     return this.#reads.soon().then(() => this.#accepts(token));
@@ -44,7 +44,10 @@ export class PathSecret {
     return acceptsToken(this.#tokens, token, this.#clock.now());
   }
 
-  /** Resolves after the first attempt: without tokens it serves too, and an API server that calls with one is refused meanwhile. */
+  /**
+   * Resolves after the first attempt: it also serves without tokens, and an API server that calls with one is refused
+   * until then.
+   */
   start(): Promise<void> {
     return this.#reads.start();
   }
@@ -53,7 +56,7 @@ export class PathSecret {
     this.#reads.stop();
   }
 
-  /** An unreadable or absent Secret changes nothing: the webhook may still name the tokens that were read before. */
+  /** An unreadable or absent Secret changes nothing: the webhook may still name the previous tokens. */
   async #read(): Promise<void> {
     const { client, secret, key } = this.#options;
     try {

@@ -24,7 +24,7 @@ test("a token is accepted a period before it is published, while it is, and one 
   expect(all.map((one, i) => acceptsToken(one, token, i * period))).toEqual([false, true, true, true, false]);
 });
 
-test("tokens are path segments for the API server, and no two are alike", () => {
+test("tokens are valid path segments for the API server, and unique", () => {
   let tokens = rotated(undefined, 0);
   const seen = new Set<string>();
   for (let i = 1; i < 100; i++) {
@@ -43,7 +43,7 @@ test.each([undefined, "", "x", "0".repeat(40), "0".repeat(39), "\u{1f600}".repea
   },
 );
 
-test("tokens survive the Secret, and what is not tokens is none", () => {
+test("tokens survive the Secret, and invalid text is ignored", () => {
   const tokens = rotated(rotated(undefined, 1), 2);
   const text = tokensText(tokens);
   expect(parseTokens(text)).toEqual(tokens);
@@ -68,7 +68,7 @@ interface Seen {
   until: number;
 }
 
-test("whatever is shown and when: no API server's token is refused, and a shown one is not accepted for long", () => {
+test("for any exposure: no API server's token is refused, and an exposed one is not accepted for long", () => {
   const step = fc.record({ ms: fc.integer({ min: 1, max: 200_000 }), shown: fc.boolean() });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
@@ -77,14 +77,14 @@ test("whatever is shown and when: no API server's token is refused, and a shown 
       let shownAt: number | undefined;
       const published: Seen[] = [{ token: tokens.current, until: Number.POSITIVE_INFINITY }];
       const shownTokens = new Map<string, number>();
-      // A leader that looks every three seconds.
+      // A leader that reconciles every three seconds.
       const passes = (ms: number) => {
         for (const end = now + ms; now < end; ) {
           now = Math.min(end, now + 3_000);
           const next = tokensDue(tokens, now, shownAt === tokens.rotatedAt);
           if (next === undefined) continue;
           expect(now - tokens.rotatedAt).toBeGreaterThanOrEqual(REPLACE_EVERY_MS);
-          // Replicas that have not read it yet know the token that is published now.
+          // Replicas that have not read it yet know the currently published token.
           expect(acceptsToken(tokens, next.current, now)).toBe(true);
           const last = published.at(-1);
           if (last !== undefined) last.until = now;

@@ -3,16 +3,16 @@ import { PATH_TOKEN } from "../../admission/review/routes.ts";
 import { at, type Json, listAt, stringAt } from "../../core/json.ts";
 
 /**
- * The unguessable first segment of the webhooks' paths. A review that comes with it comes from an API server, from a client that may read
- * the webhook configurations or usher's Secret, or from one that saw a call fail: the API server quotes the URL then. So it is not a proof,
- * and it is replaced once it may have been shown.
+ * The unguessable first segment of the webhooks' paths. A review with it comes from an API server, from a client that
+ * may read the webhook configurations or usher's Secret, or from one that saw a call fail: the API server's error
+ * quotes the URL. So it is not proof of identity, and it is replaced once it may have been exposed.
  */
 export interface PathTokens {
-  /** What the webhook configurations name. */
+  /** The token that the webhook configurations name. */
   readonly current: string;
-  /** What they will name next. Known before, so that every replica accepts it by then. */
+  /** The next one. Known before, so that every replica accepts it by then. */
   readonly next: string;
-  /** What they named before, the latest first: an API server may still use it. */
+  /** Earlier ones, the latest first: an API server may still use them. */
   readonly retired: readonly RetiredToken[];
   /** Milliseconds since 1970, by the API server's clock. */
   readonly rotatedAt: number;
@@ -27,11 +27,11 @@ export interface RetiredToken {
 /** A period must be far longer than a replica takes to read the Secret (3 s) and an API server to notice that it lost its watch (a minute). */
 export const ROTATE_EVERY_MS = 15 * 60_000;
 
-/** Tokens that were shown are replaced at this interval at most: tenants can make calls fail, and each replacement is three writes. */
+/** Exposed tokens are replaced at this interval at most: tenants can make calls fail, and each replacement is three writes. */
 export const REPLACE_EVERY_MS = 60_000;
 
 /**
- * How long API servers may take to learn what the webhook configurations say. They follow these by a watch, mostly within a second; one
+ * How long API servers may take to see changed webhook configurations. They watch them, mostly within a second; one
  * that has lost its watch notices within a minute.
  */
 export const TRUST_MS = 120_000;
@@ -41,7 +41,7 @@ export function makeToken(): string {
   return randomBytes(20).toString("hex");
 }
 
-/** The tokens that are due now, or `undefined` where those that there are stay. `shown`: a client may have seen the current one. */
+/** The tokens that are due now, or `undefined` if the current ones stay. `shown`: a client may have seen the current one. */
 export function tokensDue(
   tokens: PathTokens | undefined,
   now: number,
@@ -49,7 +49,7 @@ export function tokensDue(
 ): PathTokens | undefined {
   if (tokens === undefined) return rotated(tokens, now);
   const age = now - tokens.rotatedAt;
-  // Also where the last rotation lies ahead: by a clock that was wrong then, or is now.
+  // Also if the last rotation is in the future: by a clock that was wrong then, or is now.
   const isOver = (periodMs: number) => age >= periodMs || age < -periodMs;
   if (shown && isOver(REPLACE_EVERY_MS)) return rotated(tokens, now, TRUST_MS);
   return isOver(ROTATE_EVERY_MS) ? rotated(tokens, now) : undefined;
@@ -84,7 +84,7 @@ export function acceptsToken(
   return isOneOf([tokens.current, tokens.next, ...retired.map((one) => one.token)], token);
 }
 
-/** All are compared, and in constant time, so that the time of an answer says nothing. */
+/** All are compared, in constant time, so that timing reveals nothing. */
 export function isOneOf(tokens: Iterable<string | undefined>, token: string | undefined): boolean {
   if (token === undefined) return false;
   const given = Buffer.from(token);
@@ -97,12 +97,12 @@ export function isOneOf(tokens: Iterable<string | undefined>, token: string | un
   return accepted;
 }
 
-/** As the Secret and the annotation hold them. Replicas of an older version know one retired token, by the name `previous`. */
+/** The text form in the Secret and the annotation. Replicas of an older version know one retired token, by the name `previous`. */
 export function tokensText({ retired, ...tokens }: PathTokens): string {
   return JSON.stringify({ ...tokens, previous: retired[0]?.token, retired });
 }
 
-/** What `tokensText` wrote; `undefined` where it is anything else. */
+/** Parses the output of `tokensText`; `undefined` for anything else. */
 export function parseTokens(text: string | undefined): PathTokens | undefined {
   let json: Json;
   try {

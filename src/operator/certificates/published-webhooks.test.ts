@@ -22,7 +22,7 @@ function published() {
   return { server, apply, webhooks };
 }
 
-test("a token is accepted that was applied after the last read, and the one before it still is", async () => {
+test("accepts a token that was applied after the last read, and still the previous one", async () => {
   const { apply, webhooks } = published();
   apply(FIRST);
   await webhooks.start();
@@ -35,7 +35,7 @@ test("a token is accepted that was applied after the last read, and the one befo
   expect(await webhooks.acceptsToken(OTHER)).toBe(false);
 });
 
-test("calls with unknown tokens share a read, and one that fails accepts none", async () => {
+test("calls with unknown tokens share a read, and a failed read accepts none", async () => {
   const { server, apply, webhooks } = published();
   apply(FIRST);
   await webhooks.start();
@@ -49,14 +49,14 @@ test("calls with unknown tokens share a read, and one that fails accepts none", 
   expect(webhooks.acceptsToken(FIRST)).toBe(true);
 });
 
-test("a token of another Service's entry is none", async () => {
+test("ignores a token of another Service's entry", async () => {
   const { apply, webhooks } = published();
   apply(FIRST, "elsewhere");
   await webhooks.start();
   expect(await webhooks.acceptsToken(FIRST)).toBe(false);
 });
 
-test("what an operand is asked by is named: the bundle of an APIService counts, and of entries those of its own Service", async () => {
+test("an operand's objects are configurable: the bundle of an APIService counts, and entries of its own Service", async () => {
   const server = new TestApiServer();
   const base64 = (text: string) => Buffer.from(text).toString("base64");
   const service = { name: "admission-server", namespace: "operand" };

@@ -10,7 +10,10 @@ import { isOneOf, type PathTokens, parseTokens, TRUST_MS } from "./path-tokens.t
 import { READ_MS, RepeatedRead } from "./repeated-read.ts";
 import { ServerClock } from "./server-clock.ts";
 
-/** The path tokens, on both webhook configurations, where no Secret of usher's holds them: a reader of one configuration knows the paths anyway. */
+/**
+ * The path tokens, on both webhook configurations, if no Secret of usher holds them: a reader of one configuration
+ * knows the paths anyway.
+ */
 export const PATHS_ANNOTATION = "usher.dev/webhook-paths";
 
 const COLLECTIONS = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
@@ -22,14 +25,14 @@ interface PublishedOptions {
   readonly log: Log;
   /** @default usher */
   readonly service?: string;
-  /** The paths of what API servers are told by: webhook configurations and APIServices. @default usher's two */
+  /** The paths of the objects that API servers read: webhook configurations and APIServices. @default usher's two */
   readonly objects?: readonly string[];
   readonly pollMs?: number;
   /** Milliseconds since 1970, until the API server has sent its time. */
   readonly now?: () => number;
 }
 
-/** What API servers are told of usher, or an operand: every replica reads it, by the right to get these objects. */
+/** The published configuration of usher, or of an operand: every replica reads it, with permission to get these objects. */
 export class PublishedWebhooks {
   readonly #options: PublishedOptions;
   readonly #deduplicated: DeduplicatedLog;
@@ -55,7 +58,7 @@ export class PublishedWebhooks {
     return this.#clock.now();
   }
 
-  /** The bundles of usher's entries as PEM, each once; none where there is no entry, `undefined` while that is unknown. */
+  /** The bundles of usher's entries as PEM, each once; empty if there is no entry, `undefined` while that is unknown. */
   get bundles(): readonly string[] | undefined {
     return this.#bundles?.texts;
   }
@@ -65,7 +68,7 @@ export class PublishedWebhooks {
     return this.#bundles === undefined ? 0 : performance.now() - this.#bundles.since;
   }
 
-  /** The last tokens that were seen: they outlive a configuration that is deleted. */
+  /** The last seen tokens: they outlive a configuration that is deleted. */
   get tokens(): PathTokens | undefined {
     return this.#tokens;
   }
@@ -75,7 +78,10 @@ export class PublishedWebhooks {
     return this.#lastBundle;
   }
 
-  /** Whether an entry has this token in its path, or had it lately. One that was applied just now is looked up. */
+  /**
+   * Whether an entry has this token in its path, or had it recently. An unknown one may have just been applied, and is
+   * looked up.
+   */
   readonly acceptsToken: AcceptsToken = (token) => {
     if (token === undefined || isOneOf(this.#named.keys(), token)) return token !== undefined;
     return this.#reads.soon().then(() => isOneOf(this.#named.keys(), token));
@@ -117,7 +123,7 @@ export class PublishedWebhooks {
         error,
         "failed to read the webhook configurations, retrying",
       );
-      // A replica without the right to read them must still serve.
+      // A replica without permission to read them must still serve.
       if (error instanceof StatusError && error.status === 403) this.#see([]);
     }
     for (const listener of this.#listeners) await listener();
@@ -148,14 +154,14 @@ export class PublishedWebhooks {
       if (this.#tokens === undefined || one.rotatedAt > this.#tokens.rotatedAt) this.#tokens = one;
   }
 
-  /** An API server may still use a token that is published no longer. */
+  /** An API server may still use a token that is no longer published. */
   #remember(tokens: readonly string[]): void {
     const now = performance.now();
     for (const token of tokens) this.#named.set(token, now);
     for (const [token, seen] of this.#named) if (now - seen > TRUST_MS) this.#named.delete(token);
   }
 
-  /** Entries of another owner that has the name lead elsewhere. */
+  /** Entries of another owner with the same name lead elsewhere. */
   #isOwn(entry: Json): entry is JsonObject {
     const { service = OWN_NAMES.service, namespace } = this.#options;
     const target = at(entry, "clientConfig", "service");
@@ -171,7 +177,7 @@ export function webhooksPath(collection: string, name: string): string {
   return `/apis/admissionregistration.k8s.io/v1/${collection}/${name}`;
 }
 
-/** An APIService says in its spec whom to call, as an entry of a webhook configuration does. */
+/** An APIService names its backend in its spec, like an entry of a webhook configuration. */
 function entriesOf(object: JsonObject): readonly Json[] {
   const { spec } = object;
   return spec === undefined ? listAt(object, "webhooks") : [{ clientConfig: spec }];
@@ -181,7 +187,7 @@ function bundleOf(entry: JsonObject): string {
   return Buffer.from(stringAt(entry, "clientConfig", "caBundle") ?? "", "base64").toString("utf8");
 }
 
-/** The first segment of an entry's path, where it has the form of a token. */
+/** The first segment of an entry's path, if it has the form of a token. */
 function tokenOf(entry: JsonObject): string | undefined {
   const { service, url } = (entry["clientConfig"] ?? {}) as JsonObject;
   const path = stringAt(service, "path") ?? (typeof url === "string" ? new URL(url).pathname : "");

@@ -12,7 +12,7 @@ export interface ReadTimes {
   readonly soonMs?: number;
 }
 
-/** A read that is repeated until it is stopped, and soon where a call waits for what was written just now. It must not reject. */
+/** A read that is repeated until it is stopped, and runs early if a call waits for a new value. It must not reject. */
 export class RepeatedRead {
   readonly #read: () => Promise<void>;
   readonly #times: ReadTimes;
@@ -41,7 +41,7 @@ export class RepeatedRead {
     return this.#read();
   }
 
-  /** For a caller that comes later than the last read; all that wait share one. */
+  /** For a caller that arrives after the last read; all waiting callers share one. */
   soon(): Promise<void> {
     const wait = Math.max(0, this.#readAt + (this.#times.soonMs ?? SOON_MS) - performance.now());
     this.#soon ??= pause(wait).then(() => {

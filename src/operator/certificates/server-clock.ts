@@ -1,6 +1,7 @@
 /**
- * The time by the API server's clock, which judges every certificate: by a clock ahead of it, certificates would be made that it rejects,
- * and valid ones replaced. The local clock counts until the first response, which carries the time as each response does.
+ * The time by the API server's clock, which validates every certificate: with a clock ahead of it, usher would issue
+ * certificates that it rejects, and replace valid ones. The local clock counts until the first response, because each
+ * response carries the time.
  */
 export class ServerClock {
   readonly #local: () => number;

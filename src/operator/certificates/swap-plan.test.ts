@@ -23,19 +23,23 @@ beforeAll(async () => {
 
 test.each<[boolean, string, { served?: string; offered?: string; bundles?: string[]; forMs?: number }]>([
   [true, "nothing is published", { bundles: [] }],
-  [true, "it is not known what is published", {}],
-  [true, "the authority stays", { offered: "old again", bundles: ["old"], forMs: 0 }],
-  [true, "the authority stays among others", { offered: "old again", bundles: ["old+new"], forMs: 0 }],
-  [false, "the new authority is not published", { bundles: ["old"], forMs: 1e9 }],
-  [false, "one configuration lacks it", { bundles: ["old", "old+new"], forMs: 1e9 }],
-  [false, "both are published, and API servers may not know", { bundles: ["old+new"], forMs: TRUST_MS - 1 }],
+  [true, "the published state is unknown", {}],
+  [true, "the CA stays", { offered: "old again", bundles: ["old"], forMs: 0 }],
+  [true, "the CA stays among others", { offered: "old again", bundles: ["old+new"], forMs: 0 }],
+  [false, "the new CA is not published", { bundles: ["old"], forMs: 1e9 }],
+  [false, "one configuration does not have it", { bundles: ["old", "old+new"], forMs: 1e9 }],
+  [
+    false,
+    "both are published, and API servers may not know yet",
+    { bundles: ["old+new"], forMs: TRUST_MS - 1 },
+  ],
   [true, "both are published for long enough", { bundles: ["old+new"], forMs: TRUST_MS }],
-  [true, "an injector has replaced the authority", { bundles: ["new"], forMs: 0 }],
+  [true, "an injector has replaced the CA", { bundles: ["new"], forMs: 0 }],
   [true, "an injector has replaced one of them", { bundles: ["new", "old+new"], forMs: 0 }],
   [true, "neither is trusted", { bundles: [""], forMs: 0 }],
-  [true, "the one in use has expired", { served: "old expired", bundles: ["old+new"], forMs: 0 }],
+  [true, "the certificate in use has expired", { served: "old expired", bundles: ["old+new"], forMs: 0 }],
 ])(
-  "serves the new certificate: %s, where %s",
+  "serves the new certificate: %s, if %s",
   (due, _, { served = "old", offered = "new", bundles, forMs = 0 }) => {
     const state: SwapState = {
       served: chains[served] ?? "",

@@ -1,10 +1,10 @@
 import { acceptedBy, accepts } from "./acceptance.ts";
 
 export interface SwapState {
-  /** Chains: of the certificate in use, and of the one that came. */
+  /** Chains: of the certificate in use, and of the new one. */
   readonly served: string;
   readonly offered: string;
-  /** What the webhook configurations trust, each bundle once; none where nothing is published, `undefined` while that is unknown. */
+  /** The distinct bundles of the webhook configurations; empty if nothing is published, `undefined` while that is unknown. */
   readonly bundles: readonly string[] | undefined;
   /** Since when these were the bundles. */
   readonly publishedForMs: number;
@@ -16,9 +16,9 @@ export interface SwapState {
 }
 
 /**
- * Whether a certificate that came is served now. One that API servers do not trust has to wait while the old one is trusted: its authority
- * may be on the way, and others may be about to undo what they wrote by mistake. Once both are trusted, API servers that are behind must
- * learn of it, too, unless the authority is the same.
+ * Whether a new certificate is served now. An untrusted one has to wait while the old one is trusted: its CA may be
+ * published soon, and a mistaken write may be reverted. Once both are trusted, lagging API servers must learn of it,
+ * too, unless the CA is the same.
  */
 export function isSwapDue({
   served,

@@ -4,7 +4,7 @@ import { type JsonObject, listAt } from "../../core/json.ts";
 
 const isDrift = ({ message }: { readonly message: string }) => message.startsWith("drift");
 
-test("with manageWebhooks: false nothing is written, and what differs is logged once and counted", async () => {
+test("with manageWebhooks: false nothing is written, and differences are logged once and counted", async () => {
   const run = running({}, undefined, { manageWebhooks: false });
   const figures = () => Object.fromEntries(run.controller.drift);
   run.controller.start();
@@ -16,7 +16,7 @@ test("with manageWebhooks: false nothing is written, and what differs is logged 
   });
   expect(run.logged.filter(isDrift)).toHaveLength(2);
 
-  // As somebody else applies what usher would register.
+  // As another client applies the objects that usher would register.
   const other = running();
   other.controller.start();
   await vi.waitFor(() => expect(other.server.objects.has(VALIDATING)).toBe(true), 10_000);
@@ -35,7 +35,7 @@ test("with manageWebhooks: false nothing is written, and what differs is logged 
   apply(`${"0".repeat(40)}/`);
   await vi.waitFor(() => expect(Object.values(figures())).toEqual([0, 0]), 10_000);
 
-  // A policy asks for more, and nobody has applied it.
+  // A policy needs more, which is not applied yet.
   seat(run, "1");
   await vi.waitFor(() => expect(Object.values(figures()).every((n) => n > 0)).toBe(true), 10_000);
   const writes = run.server.asked.filter((one) =>
@@ -45,7 +45,7 @@ test("with manageWebhooks: false nothing is written, and what differs is logged 
   expect((run.server.objects.get(MUTATING) as JsonObject)["metadata"]).not.toHaveProperty("labels");
 });
 
-test("a configuration that was deleted is logged once and counted until it is there again", async () => {
+test("a deleted configuration is logged once and counted until it exists again", async () => {
   const run = running({ installed: true });
   const figure = () => run.controller.drift.get("ConfigMap usher-system/usher-configuration");
   run.controller.start();

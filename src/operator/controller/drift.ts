@@ -2,7 +2,7 @@ import { type JsonObject, stringAt } from "../../core/json.ts";
 import type { DeduplicatedLog } from "../deduplicated-log.ts";
 import { describeObject } from "../install/apply.ts";
 
-/** How many fields of it differ, by object: `MutatingWebhookConfiguration usher`. */
+/** The number of differing fields, by object: `MutatingWebhookConfiguration usher`. */
 export type DriftFigures = ReadonlyMap<string, number>;
 
 /** Objects that usher needs and does not write: webhooks with `manageWebhooks: false`, and its configuration. */
@@ -24,7 +24,7 @@ export class Drift {
     this.#parts.clear();
   }
 
-  /** All of a part of the installation: what was reported of it before and is not there now counts no longer. */
+  /** All objects of one part of the installation: objects reported before and now absent no longer count. */
   reportAll(part: string, found: readonly { object: JsonObject; deviations: readonly string[] }[]): void {
     const now = new Set(found.map(({ object }) => describeObject(object)));
     for (const what of this.#parts.get(part) ?? []) if (!now.has(what)) this.#figures.delete(what);
@@ -32,7 +32,7 @@ export class Drift {
     for (const { object, deviations } of found) this.#report(object, deviations);
   }
 
-  /** None of them where it is as it should be. */
+  /** Zero if the object is as it should be. */
   #report(object: JsonObject, deviations: readonly string[]): void {
     const what = describeObject(object);
     this.#figures.set(what, deviations.length);

@@ -23,7 +23,7 @@ test("a replica that stopped leading, or is not ready, writes nothing", async ()
   }
 });
 
-test("a failure is logged when it begins, when it begins again, and every hour in between", async () => {
+test("a failure is logged when it begins, when it recurs, and every hour in between", async () => {
   let now = 0;
   const run = running({ clock: () => now });
   let why: string | undefined = "no";
@@ -48,7 +48,7 @@ test("a failure is logged when it begins, when it begins again, and every hour i
   expect(entries()).toBe(4);
 });
 
-test("a CRD that is missing or edited is repaired; a newer usher's and another owner's are left", async () => {
+test("a missing or edited CRD is repaired; those of a newer usher and of another owner are left", async () => {
   const wanted = customResourceDefinition(first(SEATING));
   const edited = { ...wanted, spec: { ...(wanted["spec"] as JsonObject), scope: "Namespaced" } };
   const labelled = (version: string) => ({

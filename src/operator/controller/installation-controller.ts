@@ -40,30 +40,30 @@ export interface InstallationControllerOptions {
   readonly ready?: () => boolean;
   /** @default usher */
   readonly service?: string;
-  /** Milliseconds, monotonic: how long an authority was trusted must not depend on the wall clock. */
+  /** Milliseconds, monotonic: the time of a CA's trust must not depend on the wall clock. */
   readonly clock?: () => number;
   readonly resyncMs?: number;
   /** The name of this replica's pod. */
   readonly replica?: string;
-  /** Whether this replica runs by the installed Deployment, with the configuration of its ConfigMap. @default no */
+  /** Whether this replica runs in the installed Deployment, with the configuration of its ConfigMap. @default no */
   readonly installed?: boolean;
   /** @default events are not published */
   readonly publish?: (events: readonly EventToWrite[]) => void;
 }
 
-/** An edit lasts for this time at most. Six small reads each time: far less than a watch that must be supervised itself. */
+/** An edit lasts for this time at most. Six small reads each time: far less than a watch that must itself be supervised. */
 const RESYNC_MS = 3_000;
 
-/** When policies change by the hundred, webhooks follow once for all changes of this time. */
+/** When hundreds of policies change, webhooks are updated once for all changes of this time. */
 const BATCH_MS = 200;
 
 /** CRDs are large and rarely edited, and so is the configuration: every tenth resync reads them. */
 const CRDS_EVERY = 10;
 
 /**
- * Reconciles the installation while this replica leads: the anchor's owner, the certificate, both webhook configurations as the policies of the moment ask for
- * them, the objects that modules manage, and the CRDs. Not its roles, its Deployment or its Service: those are the administrator's, and
- * usher may not write them.
+ * Reconciles the installation while this replica leads: the anchor's owner, the certificate, both webhook
+ * configurations for the current policies, the objects that modules manage, and the CRDs. Not its roles, its Deployment
+ * or its Service: those belong to the administrator, and usher may not write them.
  */
 export class InstallationController {
   readonly #options: InstallationControllerOptions;
@@ -74,7 +74,7 @@ export class InstallationController {
   readonly #anchor: Anchor;
   readonly #webhooks: WebhookController;
   readonly #managed: ManagedObjectsController;
-  /** Made at first use, which in most replicas is never. */
+  /** Created at first use, which in most replicas is never. */
   #crds: readonly JsonObject[] | undefined;
   #stop: AbortController | undefined;
   #running: Promise<void> = Promise.resolve();
@@ -121,12 +121,12 @@ export class InstallationController {
     await this.#running;
   }
 
-  /** Differences from the objects that usher would write, where it has no right to write them. */
+  /** Differences from the objects that usher would write, if it has no permission to write them. */
   get drift(): DriftFigures {
     return this.#drift.figures;
   }
 
-  /** The view changed, which webhooks may follow: reconcile now. */
+  /** The view changed, and webhooks may depend on it: reconcile now. */
   changed(): void {
     this.#again = true;
     this.#wake();
@@ -168,7 +168,7 @@ export class InstallationController {
     if (this.#again) return;
     const woken = new AbortController();
     this.#wake = () => woken.abort();
-    // A timer may fire a part of a millisecond early, which would be one batch too late.
+    // A timer may fire a fraction of a millisecond early, which would be one batch too late.
     await pause(Math.max(0, due - performance.now()) + 1, AbortSignal.any([signal, woken.signal]));
   }
 
@@ -201,8 +201,8 @@ export class InstallationController {
   }
 
   /**
-   * Running replicas keep a configuration that was deleted, and new ones wait for it. It is reported and not restored: Helm and GitOps tools
-   * would not take an object for theirs that usher wrote.
+   * Running replicas keep a configuration that was deleted, and new ones wait for it. It is reported and not restored:
+   * Helm and GitOps tools would not recognize an object that usher wrote.
    */
   async #checkConfiguration(): Promise<void> {
     const { namespace } = this.#options.assembly.installation;
@@ -216,7 +216,7 @@ export class InstallationController {
     return !signal.aborted && (this.#options.leading?.() ?? true);
   }
 
-  /** Logged once, on started leading: predecessors, and stored policies that are not valid. */
+  /** Logged once, when leading starts: predecessors, and stored policies that are not valid. */
   async #report(): Promise<void> {
     const { assembly, log } = this.#options;
     for (const finding of await predecessorsOf(this.#objects, assembly.modules))

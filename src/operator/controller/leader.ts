@@ -15,7 +15,7 @@ interface LeaderOptions extends Pick<ControllerOptions, "tallies" | "publish"> {
   readonly lease: string;
   /** Unique among the replicas: the pod's name. */
   readonly identity: string;
-  /** As an ownerReference, what the Lease goes with. @default nothing */
+  /** The owner of the Lease, as an ownerReference. @default none */
   readonly owner?: JsonObject | undefined;
   readonly log: Log;
   /** The work of a leader beside reconciling. @default none */
@@ -72,11 +72,11 @@ export class Leader {
     const { log, source, beside } = this.#options;
     log.info({}, "started leading");
     beside?.start();
-    // Leader-only resources must be synced before anything is planned on them.
+    // Leader-only resources must be synced before anything is planned with them.
     source.cache.startLeading().then(
       () => this.leading && this.controller.start(),
       (error: unknown) => {
-        // Rejected by the end of leading too.
+        // Also rejected by the end of leading.
         if (this.leading) log.warn({ error: String(error) }, "failed to sync leader-only resources");
       },
     );

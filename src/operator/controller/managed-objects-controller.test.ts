@@ -80,7 +80,7 @@ test("objects that modules declare are created, and follow the view", async () =
   expect(specOf(run, "usher-always")).toBeDefined();
 });
 
-test("a change of the view that no managed object follows sends no request", async () => {
+test("a change of the view that affects no managed object sends no request", async () => {
   const run = managing({ resyncMs: 3_600_000 });
   seat(run, "a", "true");
   run.controller.start();
@@ -91,7 +91,7 @@ test("a change of the view that no managed object follows sends no request", asy
   expect(run.server.asked.filter((one) => one.includes("validatingadmissionpolicies")).length).toBe(before);
 });
 
-test("they are the anchor's, and go with it", async () => {
+test("the anchor owns them, and they are deleted with it", async () => {
   const run = managing();
   run.controller.start();
   await vi.waitFor(() =>
@@ -113,7 +113,7 @@ test("an edited or deleted object is repaired", async () => {
   await vi.waitFor(() => expect(specOf(run, "usher-always")).toBeDefined());
 });
 
-test("a field that another manager added to a policy goes, and defaults of the API server stay", async () => {
+test("a field that another manager added to a policy is removed, and defaults of the API server stay", async () => {
   const run = managing();
   run.controller.start();
   await vi.waitFor(() => expect(specOf(run, "usher-always")).toBeDefined());
@@ -149,7 +149,7 @@ test("an object of another owner with that name is left, and the conflict logged
   expect(conflicts).toHaveLength(1);
 });
 
-test("objects that only share the labels of a module are deleted only where usher made them", async () => {
+test("objects that only share the labels of a module are deleted only if usher created them", async () => {
   const run = managing();
   const stale = (name: string, labels: JsonObject) =>
     run.server.put(`${POLICIES}/${name}`, { ...POLICY, metadata: { labels }, spec: {} });
@@ -170,14 +170,14 @@ test("a replica that is not synced, or does not lead, creates and deletes nothin
   }
 });
 
-test("with manageWebhooks: false none is written or deleted, and what differs is counted by object", async () => {
+test("with manageWebhooks: false none is written or deleted, and differences are counted by object", async () => {
   const run = managing({}, { manageWebhooks: false });
   const figure = (name: string) => run.controller.drift.get(`ValidatingAdmissionPolicy ${name}`);
   run.controller.start();
   seat(run, "a", "1");
   await vi.waitFor(() => expect([figure("usher-always"), figure("usher-seat-a")]).toEqual([1, 1]));
 
-  // As an administrator applies them, with labels of their own; one is another.
+  // As an administrator applies them, with other labels; one differs.
   run.server.put(`${POLICIES}/usher-always`, { ...wanted("usher-always", "true"), metadata: { labels: {} } });
   run.server.put(`${POLICIES}/usher-seat-a`, wanted("usher-seat-a", "false"));
   run.server.put(`${POLICIES}/usher-seat-b`, {
@@ -193,7 +193,7 @@ test("with manageWebhooks: false none is written or deleted, and what differs is
     run.server.asked.filter((one) => /^(PATCH|PUT|POST|DELETE) /.test(one) && one.includes(POLICIES)),
   ).toEqual([]);
 
-  // Of what is no longer wanted and not usher's, nothing differs; what was usher's is deleted.
+  // Unwanted objects of others are not differences; those that usher created are deleted.
   seat(run, "a", undefined);
   run.server.objects.delete(`${POLICIES}/usher-seat-b`);
   await vi.waitFor(() => expect(figures()).toEqual([0, undefined, undefined]));

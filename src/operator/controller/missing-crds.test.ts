@@ -31,7 +31,7 @@ function waiting({ served = false, ...installation }: Partial<Installation> & { 
   return { server, state, logged, start };
 }
 
-test("a kind that is not served gets its CRD, and then there is nothing more to do", async () => {
+test("a kind that is not served gets its CRD, and then nothing more is done", async () => {
   const { server, state, start } = waiting();
   const ended = start();
   await vi.waitFor(() => expect(server.objects.get(CRD)).toMatchObject({ metadata: { labels: OWN_LABELS } }));
@@ -40,7 +40,7 @@ test("a kind that is not served gets its CRD, and then there is nothing more to 
   expect(server.asked.filter((one) => one.startsWith("PATCH"))).toHaveLength(1);
 });
 
-test("a CRD that exists is left alone, whatever it is", async () => {
+test("an existing CRD is left unchanged", async () => {
   const { server, state, start } = waiting();
   server.put(CRD, { metadata: { labels: { app: "kupid" } } });
   const ended = start();
@@ -53,7 +53,7 @@ test("a CRD that exists is left alone, whatever it is", async () => {
 test.each<[string, Parameters<typeof waiting>[0]]>([
   ["all kinds are served", { served: true }],
   ["CRDs are not usher's to manage", { manageCrds: false }],
-])("nothing is read where %s", async (_why, options) => {
+])("nothing is read if %s", async (_why, options) => {
   const { server, state, start } = waiting(options);
   setTimeout(() => (state.ready = true), 50);
   await start();
@@ -72,7 +72,7 @@ test("without the anchor usher is being removed: nothing is created", async () =
   expect(server.objects.has(CRD)).toBe(false);
 });
 
-test("a failure is logged once, and tried again", async () => {
+test("a failure is logged once, and retried", async () => {
   const { server, state, logged, start } = waiting();
   const { fault } = server;
   let failures = 3;

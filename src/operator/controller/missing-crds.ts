@@ -20,9 +20,9 @@ interface MissingCrdsOptions {
 const RETRY_MS = 1_000;
 
 /**
- * Creates CRDs that do not exist, where usher may: a replica waits until its kinds are served, and there is no leader before one
- * serves. Gardener deploys a chart without its folder `crds` and without its hooks. Reads nothing while all kinds are served, and changes
- * no CRD that exists: that is the leader's.
+ * Creates CRDs that do not exist, if usher may: a replica waits until its kinds are served, and there is no leader
+ * before a replica serves. Gardener deploys a chart without its folder `crds` and without its hooks. Reads nothing
+ * while all kinds are served, and changes no existing CRD: that is the leader's task.
  */
 export async function createMissingCrds(options: MissingCrdsOptions): Promise<void> {
   const { client, source, log, version, signal, retryMs = RETRY_MS } = options;

@@ -4,7 +4,7 @@ import type { DeduplicatedLog } from "../deduplicated-log.ts";
 import { describeObject, type Objects } from "../install/apply.ts";
 import { sameDesiredFields } from "../webhooks/deviation.ts";
 
-/** Writes desired objects, and knows where that is in vain: what an API server drops, it drops again. */
+/** Writes desired objects, and detects futile writes: fields that an API server drops, it drops again. */
 export class Repairs {
   readonly #objects: Objects;
   readonly #deduplicated: DeduplicatedLog;
@@ -20,13 +20,13 @@ export class Repairs {
     this.#written.clear();
   }
 
-  /** Whether an object is as the last write left it, and that write would be the same now. */
+  /** Whether an object is unchanged since the last write, and that write would be the same now. */
   isInVain(wanted: JsonObject, live: JsonObject | undefined): boolean {
     const last = this.#written.get(describeObject(wanted));
     if (last === undefined || live === undefined) return false;
     const ours = (object: JsonObject) =>
       Object.fromEntries(Object.entries(object).filter(([field]) => Object.hasOwn(wanted, field)));
-    // A field as a whole that was never written, such as what a Lease holds, is another's.
+    // A field that was never written, such as the holder of a Lease, belongs to another client.
     return equal(last.wanted, wanted) && sameDesiredFields(ours(last.result), ours(live));
   }
 
@@ -36,7 +36,7 @@ export class Repairs {
     deviationsOf: (wanted: JsonObject, live: JsonObject) => string[],
   ): Promise<void> {
     let result = await this.#applied(wanted, live);
-    // Fields that another manager added stay its own in server-side apply; in webhooks and policies they can disable usher.
+    // With server-side apply, fields that another manager added stay; in webhooks and policies they can disable usher.
     const field = exactField(wanted);
     if (field !== undefined && deviationsOf(wanted, result).length > 0)
       result = await this.#objects.replace(wanted, field, result);
@@ -64,7 +64,7 @@ export class Repairs {
   }
 }
 
-/** The field of an object that is usher's as a whole. */
+/** The field of an object that usher owns completely. */
 function exactField(wanted: JsonObject): "webhooks" | "spec" | undefined {
   if (wanted["webhooks"] !== undefined) return "webhooks";
   return String(wanted["kind"]).startsWith("ValidatingAdmissionPolicy") ? "spec" : undefined;

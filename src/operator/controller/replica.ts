@@ -23,23 +23,26 @@ import { Leader } from "./leader.ts";
 interface ReplicaOptions {
   readonly client: Client;
   readonly source: ClusterSource;
-  /** The certificate that the leader renews. Absent where usher does not manage certificates: then it does not manage webhooks either. */
+  /**
+   * The certificate that the leader renews. Absent if usher does not manage certificates: then it does not manage
+   * webhooks either.
+   */
   readonly certificates: WebhookCertificates | undefined;
   readonly log: Log;
   readonly version: string;
   /** Unique among the replicas: the pod's name. */
   readonly identity: string;
-  /** Whether only clients with a certificate that was verified may call. @default no */
+  /** Whether only clients with a verified certificate may call. @default no */
   readonly callersVerified?: boolean;
-  /** The pod, as an ownerReference: what this replica leaves behind goes with it. */
+  /** The pod, as an ownerReference: objects of this replica are deleted with it. */
   readonly owner?: JsonObject;
-  /** Usher's Deployment, as an ownerReference: what all replicas share goes with it. */
+  /** Usher's Deployment, as an ownerReference: objects shared by all replicas are deleted with it. */
   readonly deployment?: JsonObject | undefined;
 }
 
 /**
- * The work of one replica beside admission: it records events, publishes its tallies, remembers what it observed, and takes part in leader
- * election. The leader runs the controllers.
+ * The work of one replica beside admission: it records events, publishes its tallies, writes observations, and takes
+ * part in leader election. The leader runs the controllers.
  */
 export class Replica {
   readonly #options: ReplicaOptions;
@@ -84,7 +87,7 @@ export class Replica {
     const counting = {
       client,
       namespace,
-      // A container that starts again in its pod counts from zero: what it counted before must stay.
+      // A container that restarts in its pod counts from zero: its earlier counts must stay.
       replica: `${identity}-${Date.now().toString(36)}`,
       tallies: this.#tallies,
       owner: installationOwner,

@@ -19,7 +19,7 @@ export class Objects {
     this.#fieldManager = fieldManager;
   }
 
-  /** False only by the API server's own 404: a refusal or a failure says nothing. */
+  /** False only for the API server's own 404: a refusal or a failure proves nothing. */
   async serves(groupVersion: string): Promise<boolean> {
     const answer = await this.client.request("GET", `/apis/${groupVersion}`);
     if (answer.status !== 200 && answer.status !== 404)
@@ -35,8 +35,8 @@ export class Objects {
   }
 
   /**
-   * Server-side apply: fields of other managers stay theirs, those that the object has become usher's. Conditional on the version that the
-   * caller saw, where there was one: acting on an outdated state is a conflict.
+   * Server-side apply: fields of other managers stay theirs, and fields of the object become usher's. Conditional on
+   * the version that the caller saw, if any: acting on an outdated state is a conflict.
    */
   async apply(object: JsonObject, seen?: JsonObject, { dryRun = false } = {}): Promise<JsonObject> {
     const resourceVersion = stringAt(seen, "metadata", "resourceVersion");
@@ -51,7 +51,7 @@ export class Objects {
     return bodyOf(`applying ${describeObject(object)}`, answer);
   }
 
-  /** Applies a part of the status; what other managers wrote stays. */
+  /** Applies a part of the status; fields of other managers stay. */
   async applyStatus({ apiVersion, kind, metadata }: JsonObject, status: JsonObject): Promise<void> {
     const { name, namespace } = isObject(metadata) ? metadata : {};
     const object = { apiVersion, kind, metadata: { name, namespace }, status };
@@ -63,13 +63,13 @@ export class Objects {
     bodyOf(`applying the status of ${describeObject(object)}`, answer);
   }
 
-  /** The objects of the kind that an object is of; of a namespaced kind those in its namespace. */
+  /** The objects of the same kind; for a namespaced kind those in the same namespace. */
   async list(object: JsonObject): Promise<JsonObject[]> {
     const path = await this.#pathOf(object);
     return listAll(this.client, path.slice(0, path.lastIndexOf("/")), {});
   }
 
-  /** Replaces a field and the owners as a whole, including what other managers put there; conditional on the version that was seen. */
+  /** Replaces a field and the owners completely, including values of other managers; conditional on the version that was seen. */
   async replace(object: JsonObject, field: string, seen: JsonObject): Promise<JsonObject> {
     const resourceVersion = stringAt(seen, "metadata", "resourceVersion") ?? "";
     const owners = at(object, "metadata", "ownerReferences");
@@ -88,7 +88,7 @@ export class Objects {
     return bodyOf(`repairing ${describeObject(object)}`, answer);
   }
 
-  /** Patches exactly the version that was seen; false where there is another, or none. */
+  /** Patches exactly the version that was seen; false if there is another, or none. */
   async patch(seen: JsonObject, operations: readonly PatchOperation[]): Promise<boolean> {
     const value = stringAt(seen, "metadata", "resourceVersion") ?? "";
     const path = `${await this.#pathOf(seen)}?fieldManager=${this.#fieldManager}`;
@@ -101,7 +101,7 @@ export class Objects {
     return true;
   }
 
-  /** Removes labels and annotations, whichever manager wrote them. */
+  /** Removes labels and annotations of any manager. */
   async dropMarks(object: JsonObject, keys: readonly string[]): Promise<void> {
     const nothing = Object.fromEntries(keys.map((key) => [key, null]));
     const answer = await this.client.request(

@@ -3,18 +3,19 @@ import { describeObject, type Objects, sameObject } from "./apply.ts";
 import { establish } from "./install.ts";
 import { isNewer, isOurs, ownerOf, versionOf } from "./ownership-conflict.ts";
 
-/** What happens to a CRD when only CRDs are installed. */
+/** The action for a CRD when only CRDs are installed. */
 interface PlannedCrd {
   readonly object: JsonObject;
   readonly live?: JsonObject;
   readonly change: "create" | "update" | "unchanged" | "stays";
-  /** For people: why it stays. */
+  /** For users: why it stays. */
   readonly note?: string;
 }
 
 /**
- * What an install of the CRDs alone would do. None is downgraded, because fields that only the newer one has would be lost from
- * policies, and none is taken from another owner. Neither is an error: a rollback leaves newer CRDs, and usher works with them.
+ * The plan of an install of only the CRDs. None is downgraded, because fields that only the newer one has would be lost
+ * from policies, and none is taken from another owner. Neither is an error: a rollback keeps newer CRDs, and usher
+ * works with them.
  */
 export async function planCrds(
   objects: Objects,
@@ -37,7 +38,7 @@ export async function planCrds(
   return planned;
 }
 
-/** Carries out the plan, and waits until each kind is served. */
+/** Executes the plan, and waits until each kind is served. */
 export async function applyCrds(objects: Objects, planned: readonly PlannedCrd[]): Promise<void> {
   for (const { object, change } of planned) {
     if (change === "stays" || change === "unchanged") continue;

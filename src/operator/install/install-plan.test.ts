@@ -18,7 +18,7 @@ function wanted(what: string): JsonObject {
   return found;
 }
 
-/** The same object as another owner would have made it. */
+/** The same object as another owner would have created it. */
 function otherOwners(what: string): JsonObject {
   const object = wanted(what);
   const name = stringAt(object, "metadata", "name") ?? "";
@@ -34,7 +34,7 @@ async function planned(test: TestInstallation, options: PlanOptions = {}) {
 }
 
 describe("a plan", () => {
-  test("creates everything in a cluster without usher, in its order, and writes nothing itself", async () => {
+  test("creates everything in a cluster without usher, in order, and writes nothing itself", async () => {
     const cluster = new TestInstallation();
     const { plan, of } = await planned(cluster);
     expect(plan.objects.map(({ object }) => object)).toEqual(WANTED);
@@ -48,7 +48,7 @@ describe("a plan", () => {
     expect(cluster.written).toEqual([]);
   });
 
-  test("needs the namespace before what is in it, and CRDs and rights before what runs", async () => {
+  test("has the namespace before its objects, and CRDs and permissions before workloads", async () => {
     const order = WANTED.map((object) => stringAt(object, "kind"));
     const precedes = (one: string, other: string) =>
       expect(order.lastIndexOf(one), `${one} before ${other}`).toBeLessThan(order.indexOf(other));
@@ -61,7 +61,7 @@ describe("a plan", () => {
     precedes("Deployment", "ValidatingWebhookConfiguration");
   });
 
-  test("leaves what is as it should be, and updates what is not", async () => {
+  test("keeps objects that are as desired, and updates others", async () => {
     const cluster = new TestInstallation();
     for (const object of WANTED) cluster.have(object);
     const deployment = wanted("Deployment usher-system/usher");
@@ -88,7 +88,7 @@ describe("a plan", () => {
     expect(cluster.written).toEqual([]);
   });
 
-  test("a CRD that is declared as never taken over is used as it is, whatever is asked", async () => {
+  test("a CRD that is declared as never taken over is used unchanged, with any option", async () => {
     const [kind] = SEATING.kinds;
     if (kind === undefined) throw new Error("no kind");
     const modules = [{ ...SEATING, kinds: [{ ...kind, takeOver: "never" as const }] }];
@@ -107,7 +107,7 @@ describe("a plan", () => {
     ["OLM", { "operators.coreos.com/limits.operators": "" }],
     ["OLM", { "olm.managed": "true" }],
     ["seats-operator", { "usher.dev/operator": "seats-operator" }],
-  ])("a CRD that %s keeps is used as it is, though usher wrote it once", async (keeper, labels) => {
+  ])("a CRD that %s keeps is used unchanged, even if usher wrote it once", async (keeper, labels) => {
     const cluster = new TestInstallation();
     const crd = WANTED.find((object) => stringAt(object, "kind") === "CustomResourceDefinition") ?? {};
     const metadata = crd["metadata"] as JsonObject;
@@ -130,7 +130,7 @@ describe("a plan", () => {
     ]);
   });
 
-  test("a namespace that was there before stays whose it is, and stops nothing", async () => {
+  test("an existing namespace keeps its owner, and does not block", async () => {
     const cluster = new TestInstallation();
     cluster.have(otherOwners("Namespace usher-system"));
     const { plan, of } = await planned(cluster);
@@ -154,7 +154,7 @@ describe("a plan", () => {
   function installedBy(own: JsonObject): TestInstallation {
     const cluster = new TestInstallation();
     for (const object of WANTED) {
-      // Managers put their marks on neither of these.
+      // Managers label neither of these.
       const plain = /^(CustomResource|.*Webhook)/.test(String(object["kind"]));
       const marks = plain ? {} : own;
       cluster.have({ ...object, metadata: { ...(object["metadata"] as JsonObject), ...marks } });
@@ -179,7 +179,7 @@ describe("a plan", () => {
     },
   );
 
-  test("an installation by Helm is taken over where that is asked for, and how its record goes is reported", async () => {
+  test("an installation by Helm is taken over on request, and the removal of its record is reported", async () => {
     const cluster = installedBy(HELM);
     const { plan, of } = await planned(cluster, { conflicts: "take over" });
     expect(plan).toMatchObject({ refusals: [], conflicts: [] });
@@ -203,7 +203,7 @@ describe("a plan", () => {
     },
   );
 
-  test("an object of a release that is not usher's is a conflict, and its release is not given up", async () => {
+  test("an object of a release that is not usher's is a conflict, and its release is kept", async () => {
     const cluster = new TestInstallation();
     const kupid = otherOwners(CRD);
     const metadata = { ...(kupid["metadata"] as JsonObject), annotations: HELM.annotations };
@@ -245,7 +245,7 @@ describe("a plan", () => {
     [1, /^1 stored policy is not valid\n {2}Seating p-0: .*there is no such row/, false],
     [5, /^5 stored policies are/, false],
     [7, /^7 stored policies are.*\n {2}and 2 more\n/s, true],
-  ])("of %i stored policies that are broken some are named", async (count, message, more) => {
+  ])("of %i invalid stored policies some are named", async (count, message, more) => {
     const cluster = new TestInstallation();
     cluster.server.put(`${POLICIES}/good`, { spec: { row: "a" } });
     for (let i = 0; i < count; i++) cluster.server.put(`${POLICIES}/p-${i}`, { spec: { row: "none" } });
@@ -256,14 +256,14 @@ describe("a plan", () => {
     expect(finding.includes("more")).toBe(more);
   });
 
-  test("what may not be read is an error that names it", async () => {
+  test("an object that may not be read is an error that names it", async () => {
     const cluster = new TestInstallation();
     cluster.refusing = (_, path) => path.endsWith("/deployments/usher");
     await expect(planned(cluster)).rejects.toThrow(/reading Deployment usher-system\/usher: .* 403/);
   });
 
   test.each(["ClusterRoleBinding", "MutatingWebhookConfiguration", "Deployment"])(
-    "an usher in another namespace, known by its %s, is not robbed: it is named, with what to do",
+    "an usher in another namespace, known by its %s, is named with the remedy",
     async (kind) => {
       const cluster = new TestInstallation();
       for (const object of installedObjects("hall")) if (object["kind"] === kind) cluster.have(object);
@@ -272,7 +272,7 @@ describe("a plan", () => {
     },
   );
 
-  test("an usher in the same namespace is no obstacle", async () => {
+  test("an usher in the same namespace is not an obstacle", async () => {
     const cluster = new TestInstallation();
     for (const object of WANTED) cluster.have(object);
     expect((await planned(cluster)).plan.refusals).toEqual([]);
@@ -286,11 +286,11 @@ describe("a plan", () => {
     ["1.2.1", true],
     ["2.0.0-alpha.1", true],
     ["1.3.0+b", true],
-    // As an usher of before wrote it.
+    // As an earlier usher wrote it.
     ["1.3.0_b", true],
     ["unknown", false],
   ];
-  test.each(versions)("over an usher of version %s: refused is %s", async (version, refused) => {
+  test.each(versions)("over usher version %s: refused is %s", async (version, refused) => {
     const cluster = new TestInstallation();
     for (const object of installedObjects("usher-system", version)) cluster.have(object);
     const { plan } = await planned(cluster);
@@ -300,7 +300,7 @@ describe("a plan", () => {
     expect((await planned(cluster, { downgrade: true })).plan.refusals).toEqual([]);
   });
 
-  test("a CRD of a newer usher is enough to refuse, and says so", async () => {
+  test("a CRD of a newer usher is enough to refuse, and is named", async () => {
     const cluster = new TestInstallation();
     for (const object of installedObjects("usher-system", "1.4.0"))
       if (describeObject(object) === CRD) cluster.have(object);

@@ -28,9 +28,9 @@ export interface PlannedObject {
   readonly object: JsonObject;
   readonly live: JsonObject | undefined;
   readonly change: Change;
-  /** For people: why, or by whom. */
+  /** For users: why, or by which owner. */
   readonly note?: string;
-  /** What managed it so far, and its marks go: see `PlanOptions.conflicts`. */
+  /** Its previous manager, whose labels are removed: see `PlanOptions.conflicts`. */
   readonly from?: Manager;
   /** The leader writes it; an install only waits for it. */
   readonly byUsher: boolean;
@@ -38,18 +38,18 @@ export interface PlannedObject {
 
 export interface InstallPlan {
   readonly objects: readonly PlannedObject[];
-  /** Conflicts, predecessors and invalid policies, each as sentences with what follows from it. */
+  /** Conflicts, predecessors and invalid policies, each with the consequence. */
   readonly findings: readonly string[];
-  /** Objects of other owners with usher's names, where `PlanOptions.conflicts` does not say what to do with them. */
+  /** Objects of other owners with usher's names, if `PlanOptions.conflicts` does not decide about them. */
   readonly conflicts: readonly PlannedObject[];
-  /** Why the plan may not be carried out, each with what to do instead. */
+  /** Why the plan may not be executed, each with the remedy. */
   readonly refusals: readonly string[];
 }
 
 export interface PlanOptions {
-  /** What to do with objects of other owners that have usher's names. @default nothing is installed */
+  /** How to treat objects of other owners with usher's names. @default nothing is installed */
   readonly conflicts?: "take over" | "leave";
-  /** Also where a newer usher wrote the objects. @default refused */
+  /** Also if a newer usher wrote the objects. @default refused */
   readonly downgrade?: boolean;
 }
 
@@ -116,7 +116,7 @@ export async function planInstall(
   };
 }
 
-/** Objects of an installation that another manages: it would write them again, or take them for its own and delete them. */
+/** Objects of an installation that another tool manages: it would write them again, or consider them its own and delete them. */
 function ofOthers(planned: readonly PlannedObject[], { conflicts }: PlanOptions): string[] {
   const managed = planned.flatMap(managedLive).filter((live) => conflicts !== "take over" || !letsGo(live));
   return describeManaged(managed, ({ what, update, remove, release }) => [
@@ -132,7 +132,7 @@ function letsGo(live: JsonObject): boolean {
   return managerOf(live)?.release !== undefined;
 }
 
-/** The stored object of usher's with what identifies it, where it may say what manages it: a namespace says nothing of its contents. */
+/** The stored object of usher with its identity, if it can name its manager: a namespace does not. */
 function managedLive({ object, live, byUsher }: PlannedObject): JsonObject[] {
   const isPart = !byUsher && stringAt(object, "kind") !== "Namespace";
   return isPart && live !== undefined && isOurs(live)
@@ -140,7 +140,7 @@ function managedLive({ object, live, byUsher }: PlannedObject): JsonObject[] {
     : [];
 }
 
-/** How to make the previous manager let go of the objects that are adopted. */
+/** How to make the previous manager release the adopted objects. */
 function released(planned: readonly PlannedObject[]): string[] {
   const adopted = planned.filter(({ from }) => from !== undefined).flatMap(managedLive);
   return describeManaged(adopted.filter(letsGo), ({ release }) => [
@@ -148,7 +148,7 @@ function released(planned: readonly PlannedObject[]): string[] {
   ]);
 }
 
-/** Names are fixed, so a second installation would take the rights of the first. */
+/** Names are fixed, so a second installation would take the permissions of the first. */
 async function installedElsewhere(objects: Objects, wanted: readonly JsonObject[]): Promise<string[]> {
   const own = wanted.map((object) => namespaceOf(object)).find((name) => name !== "");
   const others = (await installedNamespaces(objects)).filter(({ namespace }) => namespace !== own);
@@ -184,7 +184,7 @@ async function planObject(
     return { object, live, change: "create", byUsher, ...note };
   }
   if (!isOurs(live)) {
-    // It existed before usher, and stays after it.
+    // It existed before usher, and outlives it.
     if (stringAt(object, "kind") === "Namespace")
       return { object, live, change: "unchanged", note: "existed before usher", byUsher };
     const note = `belongs to ${ownerOf(live)}`;
@@ -209,7 +209,7 @@ async function planObject(
     return options.conflicts === "take over"
       ? { object, live, change: "update", note: `adopted from ${from.what}`, byUsher, from }
       : { object, live, change: "conflict", note: `managed by ${from.what}`, byUsher };
-  // The API server knows the defaults and the owner of each field, so it says what would change.
+  // The API server knows the defaults and the owner of each field, so it reports the changes.
   const after = await objects.apply(object, undefined, { dryRun: true });
   return { object, live, change: sameObject(live, after) ? "unchanged" : "update", byUsher };
 }
@@ -255,8 +255,8 @@ function isConfiguration(object: JsonObject): boolean {
 }
 
 /**
- * Why a configuration can't replace that of running replicas: their bundle does not trust the certificate of another mode, so that new
- * replicas would never be ready. `undefined` where it can, or none runs.
+ * Why a configuration can't replace that of running replicas: their bundle does not trust the certificate of another
+ * mode, so new replicas would never be ready. `undefined` if it can, or no replica runs.
  */
 export async function certificatesChange(
   objects: Objects,
@@ -272,7 +272,7 @@ export async function certificatesChange(
   return `certificates can't change from ${before} to ${after} while usher runs: API servers would not trust the new replicas, which would never be ready\n  keep ${before}; or uninstall usher, which leaves policies, and install it again`;
 }
 
-/** `undefined` where there is no configuration, or it was edited into another form. */
+/** `undefined` if there is no configuration, or it was edited into another form. */
 function certificatesOf(configMap: JsonObject | undefined): string | undefined {
   try {
     const spec = at(JSON.parse(stringAt(configMap, "data", CONFIGURATION_FILE) ?? ""), "spec");

@@ -32,7 +32,7 @@ function deployed(cluster: TestInstallation, status: object, generation = 1, dep
   });
 }
 
-/** A running installation: both Deployments are as wanted, one replica leads, and has registered both webhooks. */
+/** A running installation: both Deployments are as desired, one replica leads, and has registered both webhooks. */
 function running(cluster: TestInstallation): void {
   deployed(cluster, READY);
   deployed(
@@ -55,7 +55,7 @@ function podOf(name: string, more: JsonObject = {}): JsonObject {
   return { apiVersion: "v1", kind: "Pod", metadata: { name, namespace: "usher-system", ...more } };
 }
 
-test("a plan is carried out in its order; what usher writes itself is left to it", async () => {
+test("a plan is executed in order; objects that usher writes itself are left to it", async () => {
   const cluster = new TestInstallation();
   const plan = await planOf(cluster);
   const applied: string[] = [];
@@ -104,7 +104,7 @@ test("adopted webhooks only get usher's labels: their entries are left to the le
   }
 });
 
-test("objects that are taken over lose the marks of their manager, and nothing else of others", async () => {
+test("objects that are taken over lose the labels of their manager, and nothing else of others", async () => {
   const cluster = new TestInstallation();
   const marks = { "meta.helm.sh/release-name": "door", "meta.helm.sh/release-namespace": "ops" };
   for (const object of WANTED) {
@@ -122,7 +122,7 @@ test("objects that are taken over lose the marks of their manager, and nothing e
   expect((await planInstall(cluster.objects, WANTED, [SEATING])).refusals).toEqual([]);
 });
 
-test("a refusal ends it there, says what was refused, and leaves what comes after", async () => {
+test("a refusal stops it, is reported, and leaves the rest", async () => {
   const cluster = new TestInstallation();
   const plan = await planOf(cluster);
   cluster.refusing = (method, path) => method === "PATCH" && path.endsWith("/services/usher");
@@ -153,7 +153,7 @@ test("nothing is applied after a CRD that is not served, and the API server's re
   expect(cluster.written.at(-1)).toBe("apply CustomResourceDefinition seatings.test.usher.dev");
 });
 
-test("it is installed when all pods are ready, one that stays leads, and both webhooks are registered", async () => {
+test("it is installed when all pods are ready, a replica that stays leads, and both webhooks are registered", async () => {
   const cluster = new TestInstallation();
   const plan = await planOf(cluster);
   running(cluster);
@@ -168,8 +168,12 @@ const missing: readonly [string, (cluster: TestInstallation) => void, RegExp][] 
     (it) => deployed(it, { ...READY, readyReplicas: 1 }),
     /0 s: 1 of 2 replicas are ready/,
   ],
-  ["a status of before", (it) => deployed(it, READY, 2), /0 of 2 replicas/],
-  ["replicas of before", (it) => deployed(it, { ...READY, replicas: 3 }), /replicas of the previous version/],
+  ["an earlier status", (it) => deployed(it, READY, 2), /0 of 2 replicas/],
+  [
+    "replicas of the previous version",
+    (it) => deployed(it, { ...READY, replicas: 3 }),
+    /replicas of the previous version/,
+  ],
   [
     "no watchdog",
     (it) => deployed(it, { observedGeneration: 1 }, 1, WATCHDOG),
@@ -223,7 +227,7 @@ test.each([
   ["Ignore", undefined, /has no caBundle.*: cert-manager's cainjector writes it/],
   ["Ignore", "eA==", /seating\.usher\.dev of MutatingWebhookConfiguration usher is open/],
   ["Fail", "eA==", undefined],
-] as const)("where a bundle is injected, entries must be closed: %s with caBundle %s", async (...entry) => {
+] as const)("if a bundle is injected, entries must be fail-closed: %s with caBundle %s", async (...entry) => {
   const [failurePolicy, caBundle, message] = entry;
   const cluster = new TestInstallation();
   const others = WANTED.filter((object) => !HOOKS.includes(object));
@@ -238,7 +242,7 @@ test.each([
 const problems: readonly [string, object | undefined, RegExp][] = [
   ["no pod", undefined, /no pods were created/],
   [
-    "an image that can't be had",
+    "an image that can't be pulled",
     { containerStatuses: [{ state: { waiting: { reason: "ErrImagePull", message: "not found" } } }] },
     /pod usher-1: ErrImagePull: not found/,
   ],
@@ -252,9 +256,9 @@ const problems: readonly [string, object | undefined, RegExp][] = [
     { conditions: [{ type: "PodScheduled", status: "False", message: "0/3 nodes are available" }] },
     /0\/3 nodes are available/,
   ],
-  ["nothing to be said", { phase: "Pending" }, /pod usher-1: Pending/],
+  ["no reason", { phase: "Pending" }, /pod usher-1: Pending/],
 ];
-test.each(problems)("why replicas are not ready is reported: %s", async (_, status, message) => {
+test.each(problems)("reports why replicas are not ready: %s", async (_, status, message) => {
   const cluster = new TestInstallation();
   const plan = await planOf(cluster);
   deployed(cluster, {});
@@ -266,7 +270,7 @@ test.each(problems)("why replicas are not ready is reported: %s", async (_, stat
   expect(cluster.server.objects.has(pathOf(pod))).toBe(status !== undefined);
 });
 
-test("a namespace that is being deleted is waited for, and one that stays is not touched", async () => {
+test("waits for a namespace that is being deleted, and leaves one that stays", async () => {
   const cluster = new TestInstallation();
   const home = { apiVersion: "v1", kind: "Namespace", metadata: { name: "usher-system" } };
   const waiting = vi.fn();

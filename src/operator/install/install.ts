@@ -8,10 +8,10 @@ import type { InstallPlan, PlannedObject } from "./install-plan.ts";
 /** The API server establishes a CRD within a second or two; longer means that its names are in use. */
 const ESTABLISH_MS = 30_000;
 
-/** Not ready within the timeout; the message says what the state is. */
+/** Not ready within the timeout; the message has the state. */
 export class NotReadyError extends Error {}
 
-/** Carries out a plan in its order, and calls `done` for each object. */
+/** Executes a plan in order, and calls `done` for each object. */
 export async function applyPlan(
   objects: Objects,
   { objects: planned }: InstallPlan,
@@ -21,7 +21,7 @@ export async function applyPlan(
     const write = !one.byUsher && (one.change === "create" || one.change === "update");
     if (write) await objects.apply(one.object);
     if (write && one.from !== undefined) await objects.dropMarks(one.object, one.from.marks);
-    // An adopted one only gets usher's labels: the leader repairs what is usher's, and leaves the rest.
+    // An adopted one only gets usher's labels: the leader repairs usher's fields, and leaves the rest.
     if (one.byUsher && one.change === "update") await objects.apply(labelsOnly(one.object));
     // Later objects may need the kinds to be served.
     if (write && stringAt(one.object, "kind") === "CustomResourceDefinition")
@@ -30,7 +30,7 @@ export async function applyPlan(
   }
 }
 
-/** Only what makes an object usher's. */
+/** Only the labels that mark an object as usher's. */
 function labelsOnly({ apiVersion, kind, metadata }: JsonObject): JsonObject {
   const name = stringAt(metadata, "name") ?? "";
   return { apiVersion: apiVersion ?? "", kind: kind ?? "", metadata: { name, labels: OWN_LABELS } };

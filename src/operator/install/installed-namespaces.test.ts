@@ -11,12 +11,12 @@ function indications(objects: readonly JsonObject[]): JsonObject[] {
   return objects.filter((object) => INDICATIONS.test(String(object["kind"])));
 }
 
-test("a cluster without usher has none anywhere", async () => {
+test("a cluster without usher has none", async () => {
   expect(await installedNamespaces(new TestInstallation().objects)).toEqual([]);
 });
 
 test.each(indications(HALL).map((object) => [`${object["kind"]}`, object] as const))(
-  "each %s alone says in which namespace usher is",
+  "each %s alone identifies usher's namespace",
   async (_, object) => {
     const cluster = new TestInstallation();
     cluster.have(object);
@@ -27,7 +27,7 @@ test.each(indications(HALL).map((object) => [`${object["kind"]}`, object] as con
   },
 );
 
-test("each namespace is named once", async () => {
+test("each namespace is listed once", async () => {
   const cluster = new TestInstallation();
   for (const object of [...INSTALLED, ...HALL]) cluster.have(object);
   const found = await installedNamespaces(cluster.objects);
@@ -55,7 +55,7 @@ test("an entry or a subject of another owner in an object of usher's does not co
   expect(await installedNamespaces(cluster.objects)).toEqual([]);
 });
 
-test("without the right to list Deployments, the other objects decide", async () => {
+test("without permission to list Deployments, the other objects decide", async () => {
   const cluster = new TestInstallation();
   for (const object of HALL) cluster.have(object);
   cluster.refusing = (_, path) => path === "/apis/apps/v1/deployments";

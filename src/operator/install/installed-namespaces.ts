@@ -8,7 +8,7 @@ import { POD_LABELS } from "../../core/registration/workload.ts";
 import { describeObject, type Objects, selectorText } from "./apply.ts";
 import { isOurs } from "./ownership-conflict.ts";
 
-/** A namespace in which usher is installed, and the object that says so. */
+/** A namespace in which usher is installed, and the object that shows it. */
 export interface InstalledNamespace {
   readonly namespace: string;
   readonly by: string;
@@ -23,8 +23,8 @@ const INDICATIONS: readonly JsonObject[] = [
 ].map(([apiVersion, kind, name]) => ({ apiVersion, kind, metadata: { name } }));
 
 /**
- * Where usher is installed, by its cluster-scoped objects: its roles and webhooks have fixed names, so only one installation works. More
- * than one namespace means that a second installation took objects of the first.
+ * Where usher is installed, by its cluster-scoped objects: its roles and webhooks have fixed names, so only one
+ * installation works. More than one namespace means that a second installation took objects of the first.
  */
 export async function installedNamespaces(objects: Objects): Promise<InstalledNamespace[]> {
   const found = new Map<string, string>();
@@ -58,7 +58,7 @@ export function namespacesNamed(live: JsonObject): string[] {
 
 const NAME_LABEL = "app.kubernetes.io/name";
 
-/** By their labels, in all namespaces. An additional indication: without the right to list them, the others decide. */
+/** By their labels, in all namespaces. An additional indication: without permission to list them, the others decide. */
 async function deployments(objects: Objects): Promise<JsonObject[]> {
   try {
     const items = await listAll(objects.client, "/apis/apps/v1/deployments", {

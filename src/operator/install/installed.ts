@@ -34,8 +34,8 @@ export async function readInstalled(
 }
 
 /**
- * Waits until a namespace that is being deleted, as after an uninstall, is gone: nothing can be created in it. False where it is not being
- * deleted; `waiting` is called once where it is.
+ * Waits until a namespace that is being deleted, as after an uninstall, is gone: nothing can be created in it. False if
+ * it is not being deleted; `waiting` is called once if it is.
  */
 export async function namespaceGone(
   objects: Objects,

@@ -119,11 +119,11 @@ test.each<[string, JsonObject]>([
     { ...HELM, labels: { ...HELM.labels, "app.kubernetes.io/managed-by": "usher" } },
   ],
   ["usher install, which took it from Argo CD", { labels: NAME, managedFields: [ARGO] }],
-])("nothing that would write it again manages an object of %s", (_, metadata) => {
+])("no tool manages an object of %s", (_, metadata) => {
   expect(managerOf({ metadata })).toBeUndefined();
 });
 
-test("without its marks an object is no longer the manager's", () => {
+test("without its labels an object is no longer the manager's", () => {
   for (const { metadata } of Object.values(CASES)) {
     const marks = managerOf({ metadata })?.marks ?? [];
     const without = (part: "labels" | "annotations") =>
@@ -134,7 +134,7 @@ test("without its marks an object is no longer the manager's", () => {
 });
 
 test.each(["$(reboot)", "a b", "a;b", "", "-x", "`x`", "a\nb", "x".repeat(300)])(
-  "a name that a shell would not take as one word is no part of a command: %j",
+  "a name that a shell would not read as one word is not part of a command: %j",
   (name) => {
     const annotations = { "meta.helm.sh/release-name": name, "meta.helm.sh/release-namespace": name };
     const manager = managerOf({ metadata: { annotations } });
@@ -147,6 +147,6 @@ test.each<JsonObject>([
   {},
   { metadata: null },
   { metadata: { labels: [], annotations: 1, managedFields: {} } },
-])("what has no marks is managed by nothing: %j", (live) => {
+])("an object without such labels has no manager: %j", (live) => {
   expect(managerOf(live)).toBeUndefined();
 });

@@ -2,35 +2,38 @@ import { at, type Json, type JsonObject, listAt, stringAt } from "../../core/jso
 import { OWN_LABELS } from "../../core/registration/names.ts";
 import { describeObject } from "./apply.ts";
 
-/** What manages the objects of an installation: deploys them, and would write them again. */
+/** The tool that manages the objects of an installation: it deploys them, and would write them again. */
 export interface Manager {
   readonly name: ManagerName;
-  /** For people: `the Helm release usher in namespace ops`. */
+  /** For users: `the Helm release usher in namespace ops`. */
   readonly what: string;
-  /** The commands of this manager: what to run in place of `usher install` and `usher uninstall`. */
+  /** The commands of this manager in place of `usher install` and `usher uninstall`. */
   readonly update: string;
   readonly remove: string;
-  /** How it lets go of the objects and leaves them, so that another can manage them. @default it can't: it must remove them first */
+  /**
+   * How it releases the objects without deleting them, so that another tool can manage them. @default it can't: it must
+   * remove them first
+   */
   readonly release?: string;
-  /** The Secrets by which it is known to be there still. @default only people know */
+  /** The Secrets that show that it still exists. @default unknown */
   readonly record?: { readonly namespace: string; readonly labelSelector: string };
-  /** Its labels and annotations, by key: gone, the object is no longer its own. */
+  /** Its labels and annotations, by key: without them, the object is no longer its own. */
   readonly marks: readonly string[];
 }
 
 export type ManagerName = "Helm" | "Argo CD" | "Flux" | "Gardener";
 
-/** What a stored object says of itself. */
+/** Metadata of a stored object. */
 interface Marks {
   readonly labels: Json | undefined;
   readonly annotations: Json | undefined;
-  /** `argocd-controller`, `helm`: everything that wrote to it. */
+  /** `argocd-controller`, `helm`: all its field managers. */
   readonly writers: readonly string[];
 }
 
-/** How a manager is recognised, and what it is told. */
+/** How a manager is recognized, and its commands. */
 interface ManagerKind extends Pick<Manager, "name" | "marks"> {
-  /** Its name for the installation, and the namespace where it has one. */
+  /** Its name for the installation, and the namespace if it has one. */
   readonly find: (marks: Marks) => Place | undefined;
   readonly describe: (place: Place) => Omit<Manager, "name" | "marks">;
 }
@@ -52,7 +55,7 @@ const GARDENER_ORIGIN = "resources.gardener.cloud/origin";
 const GARDENER_LABEL = "resources.gardener.cloud/managed-by";
 const HELM_MARKS = [HELM_RELEASE, HELM_NAMESPACE, "helm.sh/chart", INSTANCE];
 
-/** The first that finds its marks: Argo CD, Flux and Gardener render charts, whose objects may have Helm's marks too. */
+/** The first match counts: Argo CD, Flux and Gardener render charts, whose objects may have Helm's labels too. */
 const KINDS: readonly ManagerKind[] = [
   {
     name: "Gardener",
@@ -79,7 +82,7 @@ const KINDS: readonly ManagerKind[] = [
     find: ({ labels, annotations, writers }) => {
       // APPLICATION:GROUP/KIND:NAMESPACE/NAME; an application in a namespace of its own is NAMESPACE_APPLICATION.
       const id = stringAt(annotations, ARGO_ID)?.split(":")[0] ?? stringAt(labels, ARGO_INSTANCE);
-      // The usual label of before Argo CD 3, which others set too.
+      // The usual label before Argo CD 3, which others set too.
       const known = writers.some((writer) => writer.startsWith("argocd-"));
       const application = id ?? (known ? stringAt(labels, INSTANCE) : undefined);
       return application === undefined ? undefined : { name: application.replace("_", "/"), namespace: "" };
@@ -95,7 +98,7 @@ const KINDS: readonly ManagerKind[] = [
     name: "Helm",
     marks: HELM_MARKS,
     find: ({ labels, annotations }) => {
-      // An object that usher install took over from Helm: Helm itself takes nothing for its own without its label.
+      // An object that usher install took over from Helm: Helm itself ignores objects without its label.
       const adopted = stringAt(labels, MANAGED_BY) === OWN_LABELS[MANAGED_BY];
       const name = adopted ? undefined : stringAt(annotations, HELM_RELEASE);
       return name === undefined
@@ -128,13 +131,13 @@ function flux(group: string, kind: "HelmRelease" | "Kustomization", marks: reado
       what: `Flux's ${kind} ${name} in namespace ${namespace}`,
       update: `flux reconcile ${resource} ${name} -n ${namespace} --with-source`,
       remove: `flux delete ${resource} ${name} -n ${namespace}`,
-      // Flux removes nothing of what it suspended.
+      // Flux deletes nothing that it suspended.
       release: `flux suspend ${resource} ${name} -n ${namespace} && kubectl delete ${resource} ${name} -n ${namespace}`,
     }),
   };
 }
 
-/** What manages a stored object, where its labels or annotations say so. `usher install` and kubectl run once, and hold on to nothing. */
+/** The manager of a stored object, by its labels or annotations. `usher install` and kubectl run once, and are not managers. */
 export function managerOf(live: JsonObject): Manager | undefined {
   const { metadata } = live;
   const marks: Marks = {
@@ -154,12 +157,12 @@ export function managerOf(live: JsonObject): Manager | undefined {
   return undefined;
 }
 
-/** As part of a command only what a shell takes as one plain word. */
+/** Only a plain shell word becomes part of a command. */
 function word(text: string, otherwise: string): string {
   return /^[A-Za-z0-9][A-Za-z0-9./-]{0,252}$/.test(text) ? text : otherwise;
 }
 
-/** The objects that others manage, by manager, as lines: what they are, and what follows for a command. */
+/** The objects that others manage, by manager, as lines: the objects, and the consequence for a command. */
 export function describeManaged(
   objects: readonly JsonObject[],
   advice: (manager: Manager) => readonly string[],

@@ -36,7 +36,7 @@ const OURS = crd([
   },
 ]);
 
-test("an older CRD: what it drops, and that it has no status", () => {
+test("an older CRD: the fields that it drops, and its missing status", () => {
   const older = crd([
     {
       name: "v1",
@@ -64,7 +64,7 @@ test("an older CRD: what it drops, and that it has no status", () => {
   expect(text).toMatch(/no status subresource/);
 });
 
-test("a schema that keeps what it does not know drops nothing", () => {
+test("a schema that preserves unknown fields drops nothing", () => {
   const loose = crd([
     {
       name: "v1",
@@ -77,7 +77,7 @@ test("a schema that keeps what it does not know drops nothing", () => {
   expect(describeConflictingCrd(conflictingCrd(OURS, loose))).toHaveLength(2);
 });
 
-test("a version that is not served is missing, and another scope is reported", () => {
+test("an unserved version is missing, and another scope is reported", () => {
   const other = crd(
     [
       { name: "v1", served: false },
@@ -89,7 +89,7 @@ test("a version that is not served is missing, and another scope is reported", (
   expect(describeConflictingCrd(conflictingCrd(OURS, other)).join()).toMatch(/does not serve v1/);
 });
 
-test("the same CRD can hold everything", () => {
+test("an equal CRD can hold everything", () => {
   expect(conflictingCrd(OURS, OURS)).toMatchObject({
     pruned: [],
     versions: [],
@@ -98,7 +98,7 @@ test("the same CRD can hold everything", () => {
   });
 });
 
-test("ours is what says so, or what usher has applied", () => {
+test("usher's objects are those with its label, or that it has applied", () => {
   const labels = { "app.kubernetes.io/name": "usher", "app.kubernetes.io/managed-by": "usher" };
   const applied = { manager: "usher", operation: "Apply" };
   expect(isOurs({ metadata: { labels } })).toBe(true);
@@ -114,7 +114,7 @@ test.each<[string, JsonObject]>([
   ["Flux", { labels: { "helm.toolkit.fluxcd.io/name": "usher" } }],
   ["Gardener", { labels: { "resources.gardener.cloud/managed-by": "gardener" } }],
 ])(
-  "an object of an installation by %s is usher's too; what usher writes at run time has both labels",
+  "an object of an installation by %s is usher's too; objects that usher writes at run time have both labels",
   (_, more) => {
     const labels = { "app.kubernetes.io/name": "usher", ...(more["labels"] as JsonObject | undefined) };
     const live = { metadata: { ...more, labels } };
@@ -123,7 +123,7 @@ test.each<[string, JsonObject]>([
   },
 );
 
-test("the owner, as far as it can be found", () => {
+test("names the owner, as far as it can be found", () => {
   const by = (metadata: JsonObject) => ownerOf({ metadata });
   const annotations = { "meta.helm.sh/release-name": "kupid", "meta.helm.sh/release-namespace": "garden" };
   expect(by({ annotations })).toBe("the Helm release kupid in namespace garden");

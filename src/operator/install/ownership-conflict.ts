@@ -12,7 +12,7 @@ export function isOurs(live: JsonObject): boolean {
   return isLabelled(live, "app.kubernetes.io/name") || isApplied(live);
 }
 
-/** OLM, or the manifests of an operator: what they install, they upgrade and remove, and usher uses it as it is. */
+/** OLM, or the manifests of an operator: they upgrade and remove their objects, and usher uses these unchanged. */
 export function keeperOf(live: JsonObject): string | undefined {
   const labels = at(live, "metadata", "labels");
   const isOfOlm =
@@ -22,8 +22,8 @@ export function keeperOf(live: JsonObject): string | undefined {
 }
 
 /**
- * Whether usher itself wrote an object at run time, which no manager ever does: by both of its labels, or because usher has applied it,
- * whatever happened to its labels since.
+ * Whether usher itself wrote an object at run time, which no manager does: by both of its labels, or because usher has
+ * applied it, regardless of its labels.
  */
 export function isWrittenByUsher(live: JsonObject): boolean {
   const both = isLabelled(live, "app.kubernetes.io/name") && isLabelled(live, "app.kubernetes.io/managed-by");
@@ -40,7 +40,7 @@ function isApplied(live: JsonObject): boolean {
   );
 }
 
-/** The probable owner of an object, for people. */
+/** The probable owner of an object, for users. */
 export function ownerOf(live: JsonObject): string {
   const labels = at(live, "metadata", "labels");
   const by = stringAt(labels, "app.kubernetes.io/managed-by");
@@ -58,7 +58,7 @@ export function ownerOf(live: JsonObject): string {
   return first === undefined ? "an unknown owner" : `field manager ${first}`;
 }
 
-/** The parts that usher needs and that a CRD of another owner lacks. */
+/** The parts that usher needs and that a CRD of another owner does not have. */
 interface ConflictingCrd {
   readonly name: string;
   readonly owner: string;
@@ -120,7 +120,7 @@ function prunedFields(ours: Json | undefined, theirs: Json | undefined, path: st
   });
 }
 
-/** Lines: what it is, and what follows. */
+/** Lines: the object, and the consequence. */
 export function describeConflictingWebhooks(wanted: JsonObject, live: JsonObject): string[] {
   const kind = stringAt(wanted, "kind") ?? "";
   const lost = kind.startsWith("Mutating") ? "changes no objects" : "checks no objects";
@@ -130,7 +130,7 @@ export function describeConflictingWebhooks(wanted: JsonObject, live: JsonObject
   ];
 }
 
-/** Lines: what it is, and what follows. What to do depends on where they are shown. */
+/** Lines: the object, and the consequence. The remedy depends on where they are shown. */
 export function describeConflictingCrd(crd: ConflictingCrd): string[] {
   const lines = [`CustomResourceDefinition ${crd.name} belongs to ${crd.owner}`];
   if (crd.otherScope) lines.push("its scope differs from usher's, so usher can't read these objects");
@@ -148,7 +148,7 @@ export function describeConflictingCrd(crd: ConflictingCrd): string[] {
 
 /** The version of the usher that wrote an object. */
 export function versionOf(object: JsonObject): string {
-  // Versions with the `+` of a build were once written with `_`: a label can't hold it, and nothing else there has one.
+  // Versions with the `+` of a build were once written with `_`: a label can't hold it, and no other version has one.
   return (stringAt(object, "metadata", "labels", VERSION_LABEL) ?? "").replace("_", "+");
 }
 

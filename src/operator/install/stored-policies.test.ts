@@ -14,7 +14,7 @@ const KIND = kindOf("test.usher.dev", "Seating", {
 
 const PATH = "/apis/test.usher.dev/v1/seatings";
 
-test("says which policies break the rules and how, and nothing of those that keep them", () => {
+test("reports invalid policies with their problems, and no valid ones", () => {
   const policy = (name: string, spec: object) => ({
     apiVersion: "test.usher.dev/v1",
     kind: "Seating",
@@ -27,7 +27,7 @@ test("says which policies break the rules and how, and nothing of those that kee
   ]);
 });
 
-test("lists all pages, and each object says what it is", async () => {
+test("lists all pages, and each object has its kind", async () => {
   const server = new TestApiServer();
   for (let i = 0; i < 1_201; i++) server.put(`${PATH}/p${i}`, {});
   const found = await storedObjects(server.client, KIND);
@@ -74,7 +74,7 @@ describe("an upgrade", () => {
     return changedAnswers(server.client, [module], [{ object: crd("new"), live }]);
   };
 
-  test("lists the policies that are answered otherwise, where the stored CRD is of an earlier version", async () => {
+  test("lists the policies whose result changes, if the stored CRD is of an earlier version", async () => {
     expect(await listed(crd("old"), 1)).toEqual([
       "1 stored policy is answered otherwise\n  Seating hall/p0\n  they sit in row b from now on",
     ]);
@@ -87,7 +87,7 @@ describe("an upgrade", () => {
     ["no CRD is stored", undefined, 3],
     ["the stored CRD is of this version", crd("new"), 3],
     ["no policy is concerned", crd("old"), 0],
-  ])("lists nothing where %s", async (_what, live, count) => {
+  ])("lists nothing if %s", async (_what, live, count) => {
     expect(await listed(live, count)).toEqual([]);
   });
 });

@@ -8,7 +8,7 @@ import { type CustomResource, type Kind, kindResource } from "../../core/policy/
 import { describeProblem } from "../../core/policy/problem.ts";
 import type { View } from "../../core/view/view.ts";
 
-/** A stored policy that is not valid: it was not checked when it was written, or by other rules. */
+/** A stored policy that is not valid: it was not validated when it was written, or by other rules. */
 export interface BrokenPolicy {
   readonly kind: string;
   readonly namespace: string;
@@ -32,7 +32,7 @@ export function brokenPolicies(kind: Kind, objects: Iterable<JsonObject>, view: 
   return broken;
 }
 
-/** A CRD of a plan, and what is stored of it. */
+/** A CRD of a plan, and its stored version. */
 interface PlannedCrd {
   readonly object: JsonObject;
   readonly live?: JsonObject | undefined;
@@ -41,7 +41,7 @@ interface PlannedCrd {
 /** More than these mostly have one cause. */
 export const NAMED = 5;
 
-/** The stored policies about which usher answers otherwise than the version whose CRDs are stored. */
+/** The stored policies whose result differs from that of the version whose CRDs are stored. */
 export async function changedAnswers(
   client: Client,
   modules: readonly Module[],
@@ -77,7 +77,7 @@ export function resourceKinds(modules: readonly Module[]): Kind[] {
   return modules.flatMap(({ kinds }) => kinds).filter(({ standing }) => standing === "resource");
 }
 
-/** Everything stored of a kind, in the version that is stored; nothing where it is not served. */
+/** All stored objects of a kind, in the stored version; empty if it is not served. */
 export async function storedObjects(client: Client, kind: CustomResource): Promise<JsonObject[]> {
   const version = kind.versions.find(({ storage }) => storage)?.name ?? "";
   const { group, plural, scope } = kind;

@@ -7,13 +7,13 @@ import type { Registrant } from "../../core/registration/index.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
 import { describeObject, type Objects } from "./apply.ts";
 
-/** The refusal of a policy by usher has this code, and nothing else of the cluster does. */
+/** Usher's refusal of a policy has this code, and no other refusal does. */
 const REFUSAL = "USHER-E04";
 
 /** A check of a running installation. */
 interface Check {
   readonly what: string;
-  /** Why it failed, and what to do. @default it passed */
+  /** Why it failed, and the remedy. @default it passed */
   readonly problem?: string;
   /** Why there was nothing to check. */
   readonly skipped?: string;
@@ -59,7 +59,7 @@ async function registeredWebhooks(objects: Objects, { declaredHooks }: Registran
   return checks;
 }
 
-/** A dry run: nothing is stored, also where the API server does not call usher. */
+/** A dry run: nothing is stored, even if the API server does not call usher. */
 async function review(objects: Objects, declarations: Registrant): Promise<Check> {
   const kind = registeredResources(declarations).find(
     (one): one is Kind & { refused: JsonObject } => "refused" in one && isObject(one.refused),

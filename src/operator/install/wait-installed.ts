@@ -45,7 +45,7 @@ function isDeployment(object: JsonObject): boolean {
 
 interface Missing {
   readonly what: string;
-  /** Whose pods may say why. */
+  /** The Deployments whose pods may show the reason. */
   readonly deployment?: JsonObject;
 }
 
@@ -69,7 +69,7 @@ async function missingPods(
   return undefined;
 }
 
-/** The part of a webhook configuration that is not registered yet, or not closed. */
+/** The part of a webhook configuration that is not registered yet, or not fail-closed. */
 function missingEntries(wanted: JsonObject, live: JsonObject | undefined): string | undefined {
   const what = describeObject(wanted);
   const entries = listAt(live, "webhooks");
@@ -107,8 +107,8 @@ async function missingWebhook(
 }
 
 /**
- * A replica that ends leads until it has served its last request. The new version takes effect once another replica leads: before that, webhooks
- * are as the version before wrote them, and do not say what the watchdog may open.
+ * A replica that ends leads until it has served its last request. The new version takes effect once another replica
+ * leads: before that, webhooks are those of the previous version, and do not mark what the watchdog may open.
  */
 async function missingLeader(
   objects: Objects,
@@ -132,7 +132,7 @@ function count(deployment: JsonObject | undefined, field: string): number {
   return Number(at(deployment, "status", field) ?? 0);
 }
 
-/** Why replicas do not become ready, as the kubelet or the scheduler says. */
+/** Why replicas do not become ready, by the kubelet or the scheduler. */
 async function podProblems(objects: Objects, deployment: JsonObject): Promise<string[]> {
   const namespace = stringAt(deployment, "metadata", "namespace") ?? "";
   const labels = at(deployment, "spec", "selector", "matchLabels") as Readonly<Record<string, string>>;

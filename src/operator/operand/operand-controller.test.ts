@@ -13,7 +13,7 @@ const DRIFT_MS = 8_000;
 
 const AVAILABLE = { status: { conditions: [{ type: "Available", status: "True" }] } };
 
-/** An operand that is asked, with two pods. */
+/** An operand that is called, with two pods. */
 async function running(spec: JsonObject = SPEC): Promise<OperandCluster> {
   const cluster = new OperandCluster(spec);
   await cluster.after(0);
@@ -31,7 +31,7 @@ const bundle = (cluster: OperandCluster) =>
   ).toString();
 const served = (cluster: OperandCluster) => stringAt(cluster.read(AT.secret), "data", "tls.crt");
 
-test("certificate, configuration, workload; the webhook once a pod is ready", async () => {
+test("creates certificate, configuration, workload; the webhook once a pod is ready", async () => {
   const cluster = new OperandCluster(SPEC);
   const first = await cluster.after(0);
   const order = ["Secret", "ConfigMap", "DaemonSet"].map((kind) => first.lastIndexOf(`apply ${kind}`));
@@ -45,7 +45,7 @@ test("certificate, configuration, workload; the webhook once a pod is ready", as
   expect(cluster.condition("Progressing")).toBe("False AsDesired");
 });
 
-test("what is as it shall be is not written", async () => {
+test("does not write objects that are as desired", async () => {
   const cluster = await running();
   const version = () => stringAt(cluster.read(AT.limits), "metadata", "resourceVersion");
   const before = version();
@@ -53,7 +53,7 @@ test("what is as it shall be is not written", async () => {
   expect(version()).toBe(before);
 });
 
-test("an edit that means the same replaces no pod; another limit is on the template with the next look", async () => {
+test("an equivalent edit replaces no pod; another limit is on the template with the next reconcile", async () => {
   const cluster = await running();
   const before = cluster.read(AT.daemonSet);
   cluster.change({ ...SPEC, count: "Exact", timeoutSeconds: 6 });
@@ -68,7 +68,7 @@ test("an edit that means the same replaces no pod; another limit is on the templ
   );
 });
 
-test("the status is of what was written: what is not rolled out yet is in progress", async () => {
+test("the status reflects the written objects: a rollout is in progress until it completes", async () => {
   const cluster = await running();
   cluster.change({ ...SPEC, podLabels: { team: "a" } });
   await cluster.after(POLL_MS);
@@ -95,7 +95,7 @@ describe("drift", () => {
     expect(paths.length).toBeGreaterThan(13);
     for (const path of paths) {
       const before = ours(cluster.read(path));
-      // What a Secret holds is random, and made anew.
+      // The content of a Secret is random, and created again.
       const { data: _data, ...rest } = before;
       const expected = before["kind"] === "Secret" ? rest : before;
       const repaired = async (what: string) => {
@@ -115,20 +115,20 @@ describe("drift", () => {
       expect(cluster.read(path), path).toBeDefined();
       cluster.schedule(2);
       if (path === AT.apiService) cluster.edit(path, AVAILABLE);
-      // All objects follow another uid of the webhook.
+      // All objects depend on the webhook's uid.
       if (path === AT.webhook || path === AT.secret)
         for (let i = 0; i < 2; i++) await cluster.after(DRIFT_MS);
     }
   });
 
-  test("is not looked for at every turn", async () => {
+  test("is not checked at every turn", async () => {
     const cluster = await running();
     cluster.edit(AT.service, { spec: {} });
     expect(await cluster.after(POLL_MS)).toEqual([]);
     expect(await cluster.after(DRIFT_MS - POLL_MS)).toEqual(["apply Service"]);
   });
 
-  test("a bundle that an injector wrote is none", async () => {
+  test("ignores a bundle that an injector wrote", async () => {
     const cluster = new OperandCluster({ limits: [] });
     cluster.server.put(AT.secret, { kind: "Secret", data: { "tls.crt": "QQ==", "tls.key": "QQ==" } });
     await cluster.after(0);
@@ -154,7 +154,7 @@ async function aggregated(): Promise<OperandCluster> {
   return cluster;
 }
 
-test("with no node the webhook is marked, usher asks, and then it goes", async () => {
+test("with no node the webhook is marked, usher's hook takes over, and then it is removed", async () => {
   const cluster = await running();
   const hooks = listAt(cluster.read(AT.webhook), "webhooks");
   cluster.server.put(AT.usher, { kind: "ValidatingWebhookConfiguration", webhooks: [] });
@@ -177,7 +177,7 @@ test("with no node the webhook is marked, usher asks, and then it goes", async (
 describe("while the spec is invalid", () => {
   const INVALID = { ...SPEC, limits: [{ maxProjects: -1 }], topology: "Deployment" };
 
-  test("all is kept as it was", async () => {
+  test("everything is kept", async () => {
     const cluster = await running();
     const before = cluster.read(AT.daemonSet);
     cluster.change(INVALID);
@@ -193,7 +193,7 @@ describe("while the spec is invalid", () => {
     expect(cluster.read(AT.daemonSet)).toEqual(before);
   });
 
-  test("an operator that saw no other keeps what is there", async () => {
+  test("an operator that saw no other spec keeps the existing objects", async () => {
     const cluster = await running();
     cluster.change(INVALID);
     cluster.restart();
@@ -205,7 +205,7 @@ describe("while the spec is invalid", () => {
   });
 });
 
-test("an operator that comes back adopts all without a roll", async () => {
+test("a restarted operator adopts everything without a rollout", async () => {
   const cluster = await running();
   const before = cluster.read(AT.daemonSet) ?? {};
   cluster.restart();
@@ -236,7 +236,7 @@ test("an own certificate is renewed in order: published beside the old one, then
   expect(bundle(cluster)).toContain(first.bundle.trim());
 });
 
-test("a lost certificate is made anew, and published before it is served", async () => {
+test("a lost certificate is issued again, and published before it is served", async () => {
   const cluster = await running();
   const before = bundle(cluster);
   cluster.server.objects.delete(AT.secret);
@@ -251,7 +251,7 @@ test.each([
   [{ deletionTimestamp: "2026-01-01T00:00:00Z" }, {}, ["remove ValidatingWebhookConfiguration"]],
   [{ deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: ["orphan"] }, {}, []],
 ])(
-  "a deleted custom resource %j: the webhook goes, unless all is to stay",
+  "a deleted custom resource %j: the webhook is removed, unless everything is orphaned",
   async (metadata, there, writes) => {
     const cluster = await running();
     if (there === undefined) cluster.server.objects.delete(AT.limits);
@@ -260,7 +260,7 @@ test.each([
   },
 );
 
-test("what fails is said and tried again; who does not lead writes nothing", async () => {
+test("a failure is reported and retried, and a replica that does not lead writes nothing", async () => {
   const cluster = await running();
   const usual = cluster.server.fault;
   cluster.server.fault = (method, path, options) =>

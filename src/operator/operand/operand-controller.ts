@@ -36,16 +36,19 @@ interface OperandControllerOptions {
   readonly now?: () => number;
 }
 
-/** A changed spec or certificate is acted on within this time: a few small reads by name, where a watch would take a right to all. */
+/**
+ * A changed spec or certificate is handled within this time: a few small reads by name, while a watch would need
+ * permission on all.
+ */
 const POLL_MS = 2_000;
 
 /** An edit of any other object lasts for this time at most. */
 const DRIFT_MS = 6_000;
 
-/** Controllers write the status of a workload all the time while it is rolled out. */
+/** Controllers write the status of a workload continuously during a rollout. */
 const ATTEMPTS = 5;
 
-/** Keeps the operand of one custom resource: reads what there is, asks the plan, and applies what follows, in its order. */
+/** Manages the operand of one custom resource: reads the current state, computes the plan, and applies it in order. */
 export class OperandController {
   readonly #options: OperandControllerOptions;
   readonly #objects: Objects;
@@ -54,9 +57,9 @@ export class OperandController {
   readonly #secrets: OperandSecrets;
   readonly #clock: () => number;
   readonly #now: () => number;
-  /** The steps that were last made to their end, and when all objects were last looked at. */
+  /** The steps that were last completed, and when all objects were last read. */
   #done: { readonly steps: readonly OperandStep[]; readonly at: number } | undefined;
-  /** The custom resource as it last could be followed. */
+  /** The custom resource in its last valid state. */
   #valid: JsonObject | undefined;
   #endpoints: ServiceEndpoints | undefined;
 
@@ -78,7 +81,7 @@ export class OperandController {
     }
   }
 
-  /** One look at everything, and what follows from it. Never rejects. */
+  /** Reads everything once, and applies the consequences. Never rejects. */
   async step(): Promise<void> {
     try {
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) if (await this.#reconcile()) break;
@@ -88,7 +91,7 @@ export class OperandController {
     }
   }
 
-  /** False where something was written, here or elsewhere at the same time, and all must be read again. */
+  /** False if something was written, here or elsewhere at the same time, and everything must be read again. */
   async #reconcile(): Promise<boolean> {
     const { operator } = this.#options;
     const owner = await this.#objects.read(operator.resource);
@@ -110,7 +113,7 @@ export class OperandController {
         for (const step of steps) isChanged = (await this.#make(step, state, secrets)) || isChanged;
         await this.#reportIgnored();
         this.#done = { steps, at };
-        // What follows, and the status, is of what is there now.
+        // Consequences and status are those of the current state.
         if (isChanged) return false;
       }
       await this.#writeStatus(state.owner, status);
@@ -128,7 +131,7 @@ export class OperandController {
     if (this.#options.leading()) await this.#options.report?.(status);
   }
 
-  /** Without the custom resource the webhook goes first; one whose owner was taken off on purpose stays. */
+  /** Without the custom resource the webhook is removed first; one whose owner was removed on purpose stays. */
   async #withdraw(owner: JsonObject | undefined): Promise<void> {
     const { operator, leading, log } = this.#options;
     if (listAt(owner, "metadata", "finalizers").includes("orphan")) return;
@@ -226,7 +229,7 @@ function uidOf(object: JsonObject | undefined): string | undefined {
   return stringAt(object, "metadata", "uid");
 }
 
-/** With the bundle that an injector wrote; until that came, it refuses nothing. */
+/** With the bundle that an injector wrote; until then, it refuses nothing. */
 function trusting(wanted: JsonObject, live: JsonObject | undefined, { accepts }: SecretsPlan): JsonObject {
   const isInjected = listAt(wanted, "webhooks").some(
     (entry) => at(entry, "clientConfig", "caBundle") === undefined,
@@ -264,8 +267,8 @@ interface OperatorConditionOptions {
 }
 
 /**
- * Says to OLM whether the operator may be replaced: not while pods of the operand are. One roll-out that is stuck does not count, because
- * another version may be what ends it.
+ * Tells OLM whether the operator may be replaced: not while pods of the operand are. A stuck rollout does not count,
+ * because another version may fix it.
  */
 export class OperatorCondition {
   readonly #objects: Objects;
@@ -284,7 +287,7 @@ export class OperatorCondition {
     this.#deduplicated = new DeduplicatedLog(log, () => performance.now());
   }
 
-  /** Follows the status of the custom resource; `undefined` where there is none. Never rejects: the operand goes first. */
+  /** Follows the status of the custom resource; `undefined` if there is none. Never rejects: the operand comes first. */
   readonly report = async (status: JsonObject | undefined): Promise<void> => {
     try {
       const seen = await this.#objects.read(this.#reference);

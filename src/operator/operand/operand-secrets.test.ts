@@ -30,7 +30,7 @@ const base64 = (text: string) => Buffer.from(text).toString("base64");
 const text = (secret: JsonObject | undefined, key: string) =>
   Buffer.from(stringAt(secret, "data", key) ?? "", "base64").toString("utf8");
 
-test("a certificate of its own: made once, with its authority published", async () => {
+test("issues an own certificate once, with its CA published", async () => {
   const { plan } = opened();
   const first = await plan();
   const [paths, serving] = first.apply;
@@ -42,7 +42,7 @@ test("a certificate of its own: made once, with its authority published", async 
   expect(second.apply).toEqual(first.apply);
 });
 
-test("before it ends the next one is published, and used once that is trusted", async () => {
+test("publishes the next certificate's CA before expiry, and uses it once that is trusted", async () => {
   const { plan, clock } = opened();
   const first = await plan();
   const [paths, serving] = first.apply;
@@ -58,7 +58,7 @@ test("before it ends the next one is published, and used once that is trusted", 
   expect(trusts(used.caBundle, text(serving, "ca.crt"))).toBe(true);
 });
 
-test("where the Secret is lost, what pods still serve stays trusted", async () => {
+test("if the Secret is lost, the certificate that pods still serve stays trusted", async () => {
   const { plan } = opened();
   const first = await plan();
   await plan({ serving: first.apply[1], published: first.caBundle });
@@ -67,7 +67,7 @@ test("where the Secret is lost, what pods still serve stays trusted", async () =
   for (const { apply } of [first, again]) expect(trusts(again.caBundle, text(apply[1], "ca.crt"))).toBe(true);
 });
 
-test("one that could not be stored is not made again, and a Secret of another type is made anew", async () => {
+test("a pair that could not be stored is not issued again, and a Secret of another type is recreated", async () => {
   const { plan } = opened();
   const first = await plan();
   const again = await plan({ published: first.caBundle, serving: { type: "Opaque", data: {} } });
@@ -79,13 +79,13 @@ test("one that could not be stored is not made again, and a Secret of another ty
   expect((await plan({ published: again.caBundle })).certificate).not.toEqual(first.certificate);
 });
 
-test("a path token that may have been shown is replaced, a minute after the last rotation at the earliest", async () => {
+test("a path token that may have been exposed is replaced, a minute after the last rotation at the earliest", async () => {
   const { plan } = opened();
   const first = await plan();
   const [paths] = first.apply;
   const soon = await plan({ paths, pathsShown: true, now: NOW + REPLACE_EVERY_MS - 1 });
   expect(soon.pathToken).toBe(first.pathToken);
-  // It waits for that minute, however often it was looked at since.
+  // It waits for that minute, however often it was read since.
   const later = await plan({ paths, now: NOW + REPLACE_EVERY_MS });
   expect(later.pathToken).toBe(parseTokens(text(paths, "webhook-paths.json"))?.next);
   const [replaced] = later.apply;
@@ -102,7 +102,7 @@ test("path tokens change with time; a lost Secret keeps the registered one", asy
   expect((await plan({ registeredToken: first.pathToken })).pathToken).toBe(first.pathToken);
 });
 
-test("an issuer's certificate waits until API servers accept it, or that does not help", async () => {
+test("an issuer's certificate waits until API servers accept it, or waiting does not help", async () => {
   const [one, other] = await Promise.all([TestAuthority.create("one"), TestAuthority.create("other")]);
   const { cert, key } = await one.sign({ names: [NAME] });
   const serving = { data: { "tls.crt": base64(cert), "tls.key": base64(key) } };
@@ -120,7 +120,7 @@ test("an issuer's certificate waits until API servers accept it, or that does no
   expect((await issued({ published: base64(other.pem) })).certificate?.trusted).toBe(true);
 });
 
-test("one of its own is not left to an issuer, which would not write to it", async () => {
+test("an own certificate is not left to an issuer, which would not write to it", async () => {
   const { plan } = opened();
   const [, serving] = (await plan()).apply;
   const issued = await plan({ ownCertificate: false, serving });

@@ -28,11 +28,11 @@ export interface SecretsFound {
   /** As they are stored. */
   readonly serving: JsonObject | undefined;
   readonly paths: JsonObject | undefined;
-  /** What API servers trust the operand by, PEM in base64; absent where nothing is registered. */
+  /** The bundle that API servers trust the operand by, PEM in base64; absent if nothing is registered. */
   readonly published: string | undefined;
   /** The token of the registered webhook's path. */
   readonly registeredToken: string | undefined;
-  /** Whether the operator makes the certificate. */
+  /** Whether the operator issues the certificate. */
   readonly ownCertificate: boolean;
   /** A client may have seen the registered token since the last plan. */
   readonly pathsShown: boolean;
@@ -42,7 +42,7 @@ export interface SecretsFound {
 
 export interface SecretsPlan {
   readonly apply: readonly JsonObject[];
-  /** One that the operator made, and another shall make from now on. */
+  /** Issued by the operator, and to be issued by another from now on. */
   readonly remove: readonly JsonObject[];
   readonly certificate: OperandCertificate | undefined;
   readonly caBundle: string | undefined;
@@ -53,19 +53,19 @@ export interface SecretsPlan {
 
 const TLS_TYPE = "kubernetes.io/tls";
 
-/** On a Secret that holds a certificate of the operator's own. */
+/** Marks a Secret with a certificate that the operator issued. */
 const OWN_MARK = "usher.dev/certificates";
 
-/** The Secrets of an operand: its certificate, which the operator makes or an issuer does, and the tokens of the webhook's path. */
+/** The Secrets of an operand: its certificate, issued by the operator or an issuer, and the tokens of the webhook's path. */
 export class OperandSecrets {
   readonly #operator: Operator;
   /** Milliseconds, monotonic. */
   readonly #clock: () => number;
-  /** One that is not stored yet: its authority may be published already. */
+  /** A pair that is not stored yet: its CA may already be published. */
   #made: OwnCertificate | undefined;
   /** The rotation whose current token a client may have seen. */
   #shown: number | undefined;
-  /** What is waited for, and since when. */
+  /** The awaited certificate, and since when. */
   #waiting: { readonly for: string; readonly since: number } | undefined;
 
   constructor(operator: Operator, clock: () => number) {
@@ -82,12 +82,12 @@ export class OperandSecrets {
     return { pathToken: tokens.current, ...certificate, apply: [paths, ...certificate.apply] };
   }
 
-  /** The authority of a next certificate is published before the certificate is used, and the one before stays trusted. */
+  /** The CA of a next certificate is published before the certificate is used, and the previous one stays trusted. */
   async #own(found: SecretsFound): Promise<Omit<SecretsPlan, "pathToken">> {
     const { now, published } = found;
     const names = serviceNames(this.#operator.service, this.#operator.namespace);
     const stored = recordOf(found.serving);
-    // Where the Secret is lost, pods still serve what the webhook trusts.
+    // If the Secret is lost, pods still serve the certificate that the webhook trusts.
     const previous = stored.current === undefined ? decoded(published) : stored.previous;
     const record = { ...stored, previous };
     const plan = planRenewal({ record, names, now }, this.#trust(record, published));
@@ -113,7 +113,10 @@ export class OperandSecrets {
     return { forMs: this.#waitedFor(authority) };
   }
 
-  /** A certificate of an issuer is rolled out once API servers accept it; or after some time, because then waiting does not help. */
+  /**
+   * A certificate of an issuer is rolled out once API servers accept it; or after some time, because then waiting does
+   * not help.
+   */
   #issued({ serving, published, now }: SecretsFound): Omit<SecretsPlan, "pathToken"> {
     const nothing = { apply: [], remove: [], certificate: undefined, caBundle: undefined };
     if (serving === undefined) return nothing;
@@ -136,7 +139,7 @@ export class OperandSecrets {
     return this.#clock() - this.#waiting.since;
   }
 
-  /** The stored ones, or the next ones when these are due. Where they are lost, the registered one still counts. */
+  /** The stored tokens, or the next ones when due. If they are lost, the registered one still counts. */
   #tokens({ paths, registeredToken, pathsShown, now }: SecretsFound): PathTokens {
     const stored = parseTokens(decoded(stringAt(own(paths, "data"), this.#operator.paths.key)));
     if (stored !== undefined) {
@@ -173,7 +176,7 @@ function decoded(base64: string | undefined): string | undefined {
   return base64 === undefined ? undefined : Buffer.from(base64, "base64").toString("utf8");
 }
 
-/** Of the certificate in use and its key: what else the Secret holds is not served. */
+/** Of the certificate in use and its key: other content of the Secret is not served. */
 function hashOf(data: JsonObject): string {
   const served = { "tls.crt": data["tls.crt"], "tls.key": data["tls.key"] };
   return createHash("sha256").update(canonical(served)).digest("hex");

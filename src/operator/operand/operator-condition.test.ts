@@ -53,7 +53,7 @@ test.each<[string, JsonObject | undefined, string]>([
   expect(stored.writes).toBe(1);
 });
 
-test("an object that OLM has not made yet is no failure of the operand, and said once", async () => {
+test("a missing OperatorCondition does not fail the operand, and is logged once", async () => {
   const { lines, condition } = olm(undefined);
   await condition.report(undefined);
   await condition.report(undefined);

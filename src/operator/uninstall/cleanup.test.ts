@@ -16,7 +16,7 @@ const tainted = (name: string, ...taints: JsonObject[]) =>
   node(name, { a: "1" }, { spec: { podCIDR: "10.0.0.0/24", taints } });
 
 let cluster: TestInstallation;
-/** Called with each patch of a node before it is made. */
+/** Called before each patch of a node. */
 let before: (name: string) => void;
 
 const pathOfNode = (name: string) => pathOf(node(name));
@@ -36,7 +36,7 @@ beforeEach(() => {
     if (stored === undefined) return refuse(404, "NotFound", name);
     const made = structuredClone(stored) as JsonObject;
     for (const error of applyPatch(made, options.body as never)) if (error !== null) throw error;
-    // As the API server does: the version that is written must be the stored one.
+    // As in the API server: the written version must be the stored one.
     const version = (object: Json) => stringAt(object, "metadata", "resourceVersion");
     if (version(made) !== version(stored)) return refuse(409, "Conflict", name);
     return answerOf(200, cluster.server.put(pathname, made));
@@ -47,7 +47,7 @@ function cleanups(installation: Installation = DEFAULT_INSTALLATION) {
   return cleanupsOf(cluster.objects, installedObjects(), [nodeLabels], installation);
 }
 
-test("the startup taint goes from every node that has it, and nothing else of any node", async () => {
+test("the startup taint is removed from every node that has it, and nothing else", async () => {
   cluster.have(tainted("both", THEIRS, STARTING));
   cluster.have(tainted("only", STARTING));
   cluster.have(tainted("none", THEIRS));
@@ -82,7 +82,7 @@ test.each<[string, JsonObject | undefined]>([
   ["gone", undefined],
   ["not JSON", { "configuration.yaml": "spec:\n  modules: {}" }],
   ["without data", {}],
-])("where the configuration is %s, it is the one that the call says", async (_, data) => {
+])("if the configuration is %s, the key of the call is used", async (_, data) => {
   const [configMap] = installedObjects().filter((object) => object["kind"] === "ConfigMap");
   if (data !== undefined) cluster.have({ ...configMap, data });
   cluster.have(tainted("n", { ...STARTING, key: OTHER_KEY }));
@@ -91,7 +91,7 @@ test.each<[string, JsonObject | undefined]>([
   expect(taintsOf("n")).toBeUndefined();
 });
 
-test("who writes a node in between loses nothing", async () => {
+test("a concurrent write of a node loses nothing", async () => {
   cluster.have(tainted("n", STARTING));
   let times = 0;
   before = () => {
@@ -103,7 +103,7 @@ test("who writes a node in between loses nothing", async () => {
   expect(cluster.server.count("PATCH 409")).toBe(1);
 });
 
-test("a node that goes meanwhile, and one that was freed otherwise, are done", async () => {
+test("a node that is deleted in the meantime, or freed by another client, is done", async () => {
   cluster.have(tainted("going", STARTING));
   cluster.have(tainted("freed", STARTING));
   before = (name) => {
@@ -114,7 +114,7 @@ test("a node that goes meanwhile, and one that was freed otherwise, are done", a
   expect(taintsOf("freed")).toEqual([THEIRS]);
 });
 
-test("one that can't be written holds up no other, and how to free it by hand is reported", async () => {
+test("a node that can't be written does not block others, and the manual command is reported", async () => {
   for (const name of ["a", "b", "c", "d"]) cluster.have(tainted(name, STARTING));
   cluster.refusing = (method, path) => method === "PATCH" && path.endsWith("/b");
   before = (name) => {
@@ -130,7 +130,7 @@ test("one that can't be written holds up no other, and how to free it by hand is
   expect([taintsOf("a"), taintsOf("d")]).toEqual([undefined, undefined]);
 });
 
-test("without the right to list nodes the uninstall goes on, and reports it", async () => {
+test("without permission to list nodes the uninstall continues, and reports it", async () => {
   cluster.have(tainted("n", STARTING));
   cluster.refusing = (_, path) => path === "/api/v1/nodes";
   const { marked, unseen } = await lookForMarked(cluster.objects, await cleanups());

@@ -8,13 +8,13 @@ import type { Cleanup, Module } from "../../core/module/module.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
 import type { Objects } from "../install/apply.ts";
 
-/** An object that carries something of usher's. */
+/** An object with a mark of usher. */
 export interface Marked {
   readonly live: JsonObject;
   readonly cleanup: Cleanup;
 }
 
-/** An object that may still carry a mark, or any object of the resource where they could not be listed. */
+/** An object that may still have a mark, or any object of the resource if they could not be listed. */
 export interface StillMarked {
   readonly live: JsonObject | undefined;
   readonly cleanup: Cleanup;
@@ -30,8 +30,8 @@ interface Look {
 const TRIES = 5;
 
 /**
- * The marks that modules put on objects of others. By the configuration of the replicas, because an uninstall may not have it at hand; to be called
- * before it is deleted.
+ * The marks that modules put on objects of others. Uses the configuration of the replicas, because an uninstall may not
+ * have it; to be called before it is deleted.
  */
 export async function cleanupsOf(
   objects: Objects,
@@ -48,7 +48,7 @@ export async function cleanupsOf(
   return modules.flatMap(({ cleanup }) => cleanup?.(running) ?? []);
 }
 
-/** A job with few rights may not read it, and works by the configuration that it was given. */
+/** A job with few permissions may not read it, and uses the given configuration. */
 async function readable(objects: Objects, object: JsonObject): Promise<JsonObject | undefined> {
   return objects.read(object).catch((error: unknown) => {
     if (error instanceof StatusError) return undefined;
@@ -56,7 +56,7 @@ async function readable(objects: Objects, object: JsonObject): Promise<JsonObjec
   });
 }
 
-/** The settings of modules in an installed configuration; `undefined` where there is none, or it was edited into another form. */
+/** The settings of modules in an installed configuration; `undefined` if there is none, or it was edited into another form. */
 function settingsIn(configMap: JsonObject | undefined): Record<string, JsonObject> | undefined {
   const data = at(configMap, "data");
   const [text] = isObject(data) ? Object.values(data) : [];
@@ -73,7 +73,7 @@ function settingsIn(configMap: JsonObject | undefined): Record<string, JsonObjec
   }
 }
 
-/** Every object that carries something of it. Without the right to list them, an uninstall goes on and reports it. */
+/** Every object with a mark. Without permission to list them, an uninstall continues and reports it. */
 export async function lookForMarked(objects: Objects, cleanups: readonly Cleanup[]): Promise<Look> {
   const marked: Marked[] = [];
   const unseen: StillMarked[] = [];
@@ -89,7 +89,7 @@ export async function lookForMarked(objects: Objects, cleanups: readonly Cleanup
   return { marked, unseen };
 }
 
-/** Removes it from all of them, one after another. A failure with one holds up no other. */
+/** Removes the mark from all of them, in sequence. A failure of one does not block others. */
 export async function cleanUp(
   objects: Objects,
   cleanups: readonly Cleanup[],

@@ -78,8 +78,8 @@ const leftovers = (enabled: readonly Module[], gates: Gates, settings = {}) =>
   );
 
 test.each<[string, readonly Module[], Gates, boolean]>([
-  ["of a module that is on, nothing", [WALLS], ON, false],
-  ["of one that is off, its managed objects", [], ON, true],
+  ["of an enabled module, nothing", [WALLS], ON, false],
+  ["of a disabled one, its managed objects", [], ON, true],
   ["of one whose gate is off, its managed objects", [WALLS], OFF, true],
 ])("%s", async (_what, enabled, gates, gone) => {
   const found = await leftovers(enabled, gates);
@@ -91,7 +91,7 @@ test.each<[string, readonly Module[], Gates, boolean]>([
     expect(cluster.server.objects.has(pathOf(wall(name, {})))).toBe(true);
 });
 
-test("marks of a module that is off are those of the running configuration and of the new one", async () => {
+test("marks of a disabled module are those of the running configuration and of the new one", async () => {
   const [configMap] = installedObjects().filter((object) => object["kind"] === "ConfigMap");
   const running = JSON.stringify({ spec: { modules: { walls: { label: "old" } } } });
   cluster.have({ ...configMap, data: { "configuration.yaml": running } });
@@ -101,7 +101,7 @@ test("marks of a module that is off are those of the running configuration and o
   expect(await what([WALLS])).toEqual([]);
 });
 
-test("without the right to read the configuration, the given one counts", async () => {
+test("without permission to read the configuration, the given one counts", async () => {
   cluster.refusing = (_method, path) => path.includes("configmaps");
   const { cleanups } = await leftovers([], ON, { walls: { label: "new" } });
   expect(cleanups.map((one) => one.what)).toEqual(["the label new"]);

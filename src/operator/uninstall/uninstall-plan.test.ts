@@ -20,7 +20,7 @@ import { describeObject } from "../install/apply.ts";
 import { carryOutRemovals } from "./uninstall.ts";
 import { forcedRefusals, planUninstall, uninstallRefusals } from "./uninstall-plan.ts";
 
-test("first goes the right to register webhooks, then the webhooks, then what runs; the namespace last", async () => {
+test("the order is: the permission to register webhooks, the webhooks, the workloads; the namespace last", async () => {
   const { going } = await plan(installed());
   expect(going.slice(0, 5)).toEqual([
     "ClusterRoleBinding usher-registration",
@@ -41,7 +41,7 @@ test.each([
   [0, "0 policies"],
   [1, "1 policy"],
   [3, "3 policies"],
-])("CRDs with %i policies stay unless asked, and the plan has their number", async (count, held) => {
+])("CRDs with %i policies stay by default, and the plan has their number", async (count, held) => {
   const cluster = installed();
   for (let i = 0; i < count; i++) cluster.server.put(`${POLICIES}/p-${i}`, { spec: { row: "a" } });
   expect((await plan(cluster)).of(CRD)).toMatchObject({
@@ -56,7 +56,7 @@ test.each([
   "MutatingWebhookConfiguration usher",
   `Deployment ${NAMESPACE}/usher`,
   `Namespace ${NAMESPACE}`,
-])("%s of another owner stays, whatever is asked", async (what) => {
+])("%s of another owner stays, with any option", async (what) => {
   const cluster = installed();
   const object = INSTALLED.find((one) => describeObject(one) === what) ?? {};
   const metadata = isObject(object["metadata"]) ? object["metadata"] : {};
@@ -68,7 +68,7 @@ test.each([
   expect(cluster.has(object)).toBe(true);
 });
 
-test("policies in the namespace keep it, unless they go with their CRD", async () => {
+test("policies in the namespace keep it, unless they are deleted with their CRD", async () => {
   const cluster = installed();
   const crd = INSTALLED.find((object) => describeObject(object) === CRD) ?? {};
   const chairs = { ...crd, metadata: { ...(crd["metadata"] as JsonObject), name: "chairs.test.usher.dev" } };
@@ -82,7 +82,7 @@ test("policies in the namespace keep it, unless they go with their CRD", async (
   expect(await planned(true)).toBe("delete");
 });
 
-test("what only informs holds nothing up: policies that may not be counted are an unknown number", async () => {
+test("informational reads do not block: policies that may not be counted are an unknown number", async () => {
   const cluster = installed();
   cluster.refusing = (method, path) => method === "GET" && path === POLICIES;
   const { of, going } = await plan(cluster);
@@ -98,7 +98,7 @@ test.each([
   ["secrets/usher-certificates", `Secret ${NAMESPACE}/usher-certificates`],
   ["leases/usher", `Lease ${NAMESPACE}/usher`],
   ["configmaps", `ConfigMap ${NAMESPACE}/usher-tallies-*`],
-])("runtime objects that can't be read (%s) are reported, and hold nothing up", async (path, what) => {
+])("runtime objects that can't be read (%s) are reported, and do not block", async (path, what) => {
   const cluster = installed();
   cluster.refusing = (method, asked) => method === "GET" && asked.endsWith(`/${NAMESPACE}/${path}`);
   const { of, going } = await plan(cluster);
@@ -106,7 +106,7 @@ test.each([
   expect(going.slice(0, 4).join()).toMatch(/registration.*Mutating.*Validating/);
 });
 
-test("an API server that can't say whether it has priority levels leaves them, and the webhooks go", async () => {
+test("if the API server can't tell whether it has priority levels they are left, and the webhooks are deleted", async () => {
   const cluster = installed();
   cluster.refusing = (_, path) => path === "/apis/flowcontrol.apiserver.k8s.io/v1";
   const { of, going } = await plan(cluster);
@@ -117,9 +117,9 @@ test("an API server that can't say whether it has priority levels leaves them, a
   expect(going).toContain("MutatingWebhookConfiguration usher");
 });
 
-test("what another usher needs stays; what is this one's alone goes", async () => {
+test("objects that another usher needs stay; those of only this one are deleted", async () => {
   const cluster = installed();
-  // The rights were moved to a second one, the webhooks still name the first.
+  // The permissions were moved to a second one, the webhooks still name the first.
   for (const object of installedObjects("hall"))
     if (!String(object["kind"]).endsWith("WebhookConfiguration")) cluster.have(object);
   const { of, going } = await plan(cluster, true);
@@ -138,7 +138,7 @@ test("what another usher needs stays; what is this one's alone goes", async () =
   expect(going.join()).not.toMatch(/hall/);
 });
 
-test("what usher made while it ran goes before the namespace, and nothing that only sounds like it", async () => {
+test("objects that usher created at run time are deleted before the namespace, and none with a similar name", async () => {
   const cluster = installed();
   const lease = "coordination.k8s.io/v1";
   for (const object of [
@@ -166,7 +166,7 @@ test("what usher made while it ran goes before the namespace, and nothing that o
   expect(going.join()).not.toMatch(/usherette|backup/);
 });
 
-test("where nothing of usher is, nothing goes; where half is, that half", async () => {
+test("without usher nothing is deleted; with half of it, that half", async () => {
   expect((await plan(new TestInstallation())).removals).toEqual([]);
   const cluster = new TestInstallation();
   const service = INSTALLED.find((object) => object["kind"] === "Service") ?? {};
@@ -206,7 +206,7 @@ function managedLease(name: string, labels: JsonObject = OWN_LABELS): JsonObject
   return { ...object, metadata };
 }
 
-test("objects that modules manage go before the webhooks, once usher can't create them again", async () => {
+test("objects that modules manage are deleted before the webhooks, once usher can't create them again", async () => {
   const cluster = installed();
   cluster.have(managedLease("fallback"));
   cluster.have(managedLease("other", { "app.kubernetes.io/managed-by": "usher" }));
@@ -221,7 +221,7 @@ test("objects that modules manage go before the webhooks, once usher can't creat
   expect(going).not.toContain(`Lease ${NAMESPACE}/other`);
 });
 
-test("managed objects that can't be listed are reported, and hold nothing up", async () => {
+test("managed objects that can't be listed are reported, and do not block", async () => {
   const cluster = installed();
   cluster.refusing = (method, path) => method === "GET" && path === "/apis/coordination.k8s.io/v1/leases";
   const removals = await planUninstall(cluster.objects, INSTALLED, [MANAGED], { customResources: false });
@@ -232,14 +232,14 @@ test("managed objects that can't be listed are reported, and hold nothing up", a
   expect(removals.map(({ live }) => describeObject(live))).toContain("MutatingWebhookConfiguration usher");
 });
 
-test("a CRD that the configuration does not register now goes or stays as the others do", async () => {
+test("a CRD that the configuration does not register now is treated like the others", async () => {
   const cluster = installed();
   const others = INSTALLED.filter((object) => describeObject(object) !== CRD);
   const removals = await planUninstall(cluster.objects, others, [SEATING], { customResources: true });
   expect(removals.find(({ live }) => describeObject(live) === CRD)).toMatchObject({ change: "delete" });
 });
 
-test("what another manages is refused with the command that removes it; a namespace of another's is no reason, and stays", async () => {
+test("objects of another manager are refused with the command that removes them; another's namespace is not a reason, and stays", async () => {
   const cluster = installed();
   const flux = {
     "kustomize.toolkit.fluxcd.io/name": "platform",
@@ -271,7 +271,7 @@ test("what another manages is refused with the command that removes it; a namesp
   ]);
 });
 
-test("with force only a Helm release that is still recorded is refused, and what a vanished one left goes", async () => {
+test("with force only a Helm release that is still recorded is refused, and leftovers of a vanished one are deleted", async () => {
   const cluster = installed();
   const what = `Deployment ${NAMESPACE}/usher`;
   const object = INSTALLED.find((one) => describeObject(one) === what) ?? {};

@@ -29,14 +29,15 @@ export interface Removal {
 interface UninstallOptions {
   /** Also the CRDs, and with them every custom resource. */
   readonly customResources: boolean;
-  /** Other namespaces with an usher: what they need stays. @default none */
+  /** Other namespaces with an usher: objects that they need stay. @default none */
   readonly elsewhere?: readonly InstalledNamespace[];
 }
 
 /**
- * The objects that an uninstall would delete, in its order: usher's right to register webhooks, or it would create them again; the anchor that owns
- * them; what modules manage; the webhooks, so that from there on no request waits for usher, whatever happens next; the namespace last.
- * An unreadable object is reported as unknown and holds nothing up.
+ * The objects that an uninstall would delete, in order: usher's permission to register webhooks, otherwise it would
+ * create them again; the anchor that owns them; objects that modules manage; the webhooks, so that from there on no
+ * request waits for usher, whatever happens next; the namespace last. An unreadable object is reported as unknown and
+ * does not block.
  */
 export async function planUninstall(
   objects: Objects,
@@ -91,7 +92,7 @@ export async function planUninstall(
   return removals;
 }
 
-/** Why an uninstall may not be carried out: another manages the objects, and would create them again or miss them. */
+/** Why an uninstall may not be executed: another tool manages the objects, and would create them again or miss them. */
 export function uninstallRefusals(removals: readonly Removal[]): string[] {
   const going = removals.filter(({ change }) => change === "delete").map(({ live }) => live);
   return describeManaged(going, ({ remove, what }) => [
@@ -101,8 +102,8 @@ export function uninstallRefusals(removals: readonly Removal[]): string[] {
 }
 
 /**
- * The same with `--force`, for what a vanished manager left: only a Helm release that is still recorded counts, because Helm can remove
- * it. Whether another manager is gone, the caller says.
+ * The same with `--force`, for leftovers of a vanished manager: only a Helm release that is still recorded counts,
+ * because Helm can remove it. The caller decides whether another manager is gone.
  */
 export async function forcedRefusals(objects: Objects, removals: readonly Removal[]): Promise<string[]> {
   const going = removals.filter(({ change }) => change === "delete");
@@ -134,7 +135,7 @@ function unseen(object: JsonObject, why: string): Removal {
 
 const NOT_SERVED = "not served";
 
-/** `undefined` where it is served; else that it is not, or why that is unknown. */
+/** `undefined` if it is served; else that it is not, or why that is unknown. */
 async function servingProblem(objects: Objects, groupVersion: string): Promise<string | undefined> {
   return refusedOr(async () => ((await objects.serves(groupVersion)) ? undefined : NOT_SERVED));
 }
@@ -148,7 +149,7 @@ async function refusedOr<T>(work: () => Promise<T>): Promise<T | string> {
   }
 }
 
-/** A cluster-scoped object that does not refer to this namespace alone is used by the other installation too. */
+/** A cluster-scoped object that does not refer only to this namespace is used by the other installation too. */
 function neededElsewhere(
   live: JsonObject,
   namespace: string | undefined,
@@ -192,19 +193,19 @@ const LATER = [
 ];
 const LAST = ["ServiceAccount", "CustomResourceDefinition", "Namespace"];
 
-/** Between usher's right to register and its webhooks. */
+/** Between usher's permission to register and its webhooks. */
 const MANAGED_RANK = -2;
 
 function rank(object: JsonObject): number {
   const kind = stringAt(object, "kind") ?? "";
   if (kind === "ClusterRoleBinding" && nameOf(object) === OWN_NAMES.registration) return MANAGED_RANK - 2;
-  // From then on the garbage collector removes the webhooks, should the uninstall not get that far.
+  // From then on the garbage collector removes the webhooks, if the uninstall does not get that far.
   if (kind === "ClusterRole" && nameOf(object) === OWN_NAMES.anchor) return MANAGED_RANK - 1;
   if (isWebhookConfiguration(object)) return MANAGED_RANK + 1;
   return [...ORDER, ...LATER, ...LAST].indexOf(kind);
 }
 
-/** CRDs that the configuration at hand does not register: that of the replicas may have. */
+/** CRDs that the given configuration does not register: that of the replicas may. */
 function unlisted(installed: readonly JsonObject[], modules: readonly Module[]): JsonObject[] {
   const names = new Set(installed.map(nameOf));
   return customResources(modules)
@@ -212,7 +213,7 @@ function unlisted(installed: readonly JsonObject[], modules: readonly Module[]):
     .filter((crd) => !names.has(nameOf(crd)));
 }
 
-/** The objects that modules manage. A resource that can't be listed is reported, and holds nothing up. */
+/** The objects that modules manage. A resource that can't be listed is reported, and does not block. */
 async function planManaged(objects: Objects, modules: readonly Module[]): Promise<Removal[]> {
   const removals: Removal[] = [];
   for (const { name, managed } of modules) {
@@ -230,7 +231,7 @@ async function planManaged(objects: Objects, modules: readonly Module[]): Promis
   return removals;
 }
 
-/** How many objects a CRD has, in words. */
+/** The number of objects of a CRD, in words. */
 async function countOf(objects: Objects, modules: readonly Module[], crd: string): Promise<string> {
   const kind = customResources(modules).find(({ plural, group }) => `${plural}.${group}` === crd);
   const isState = modules.some(({ stateKinds = [] }) => stateKinds.some((one) => one === kind));
@@ -249,8 +250,9 @@ const WEBHOOKS: readonly JsonObject[] = ["Mutating", "Validating"].map((phase) =
 }));
 
 /**
- * The objects to delete so that no request waits for usher, and no others, in order: the anchor, without which replicas that still run
- * register nothing; what modules manage; the webhooks. The rest is left to the tool that manages the installation.
+ * Only the objects to delete so that no request waits for usher, in order: the anchor, without which running replicas
+ * register nothing; objects that modules manage; the webhooks. The rest is left to the tool that manages the
+ * installation.
  */
 export async function planWebhookRemoval(objects: Objects, modules: readonly Module[]): Promise<Removal[]> {
   const removals: Removal[] = [];
@@ -268,7 +270,7 @@ function removal(live: JsonObject, ours: boolean): Removal {
   return ours ? { live, change: "delete" } : { live, change: "stays", note: `belongs to ${ownerOf(live)}` };
 }
 
-/** Objects that usher created while it ran, and those that could not be read. */
+/** Objects that usher created at run time, and those that could not be read. */
 interface RuntimeObjects {
   readonly found: readonly JsonObject[];
   readonly unseen: readonly { readonly object: JsonObject; readonly why: string }[];

@@ -13,7 +13,7 @@ import { describeObject } from "../install/apply.ts";
 import { NotReadyError } from "../install/install.ts";
 import { carryOutRemovals } from "./uninstall.ts";
 
-test("it is carried out in its order, each just as it was seen; what stays is not touched", async () => {
+test("executes the plan in order, each object as it was seen, and leaves the others", async () => {
   const cluster = installed();
   const { removals, going } = await plan(cluster);
   const done: string[] = [];
@@ -26,7 +26,7 @@ test("it is carried out in its order, each just as it was seen; what stays is no
   expect(cluster.has(INSTALLED.find((object) => describeObject(object) === CRD) ?? {})).toBe(true);
 });
 
-test("what runs has ended before what it would make anew goes", async () => {
+test("workloads have ended before the objects that they would recreate are deleted", async () => {
   const cluster = installed();
   const pod = named("v1", "Pod", "usher-1");
   cluster.have(pod);
@@ -47,7 +47,7 @@ test("what runs has ended before what it would make anew goes", async () => {
   expect(cluster.server.objects.has(service)).toBe(false);
 });
 
-test("a webhook that a replica registered once more, before it lost the right to, goes as well", async () => {
+test("a webhook that a replica registered again, before it lost the permission, is deleted as well", async () => {
   const cluster = installed();
   const { removals } = await plan(cluster);
   const hook = INSTALLED.find((object) => object["kind"] === "MutatingWebhookConfiguration") ?? {};
@@ -58,7 +58,7 @@ test("a webhook that a replica registered once more, before it lost the right to
 });
 
 test.each(["/services/usher", "/pods"])(
-  "a webhook that came back goes, though the uninstall breaks at %s",
+  "a webhook that came back is deleted, even if the uninstall breaks at %s",
   async (place) => {
     const cluster = installed();
     const { removals } = await plan(cluster);
@@ -73,7 +73,7 @@ test.each(["/services/usher", "/pods"])(
   },
 );
 
-test("a webhook that came back does not stay until everything else is gone", async () => {
+test("a webhook that came back is deleted before everything else is gone", async () => {
   const cluster = installed();
   const { removals } = await plan(cluster);
   const hook = INSTALLED.find((object) => object["kind"] === "ValidatingWebhookConfiguration") ?? {};
@@ -81,7 +81,7 @@ test("a webhook that came back does not stay until everything else is gone", asy
   const usual = cluster.server.fault;
   cluster.server.fault = (method, path, options) => {
     if (method === "DELETE" && path === pathOf(deployment)) cluster.have(hook);
-    // Also while replicas still end, which may take a minute.
+    // Also while replicas are still ending, which may take a minute.
     if (path.includes("/pods?")) expect(cluster.has(hook)).toBe(false);
     return usual(method, path, options);
   };
@@ -90,7 +90,7 @@ test("a webhook that came back does not stay until everything else is gone", asy
   });
 });
 
-test("where nothing could be begun, the webhooks stay: usher would only put them back", async () => {
+test("if nothing could be started, the webhooks stay: usher would only restore them", async () => {
   const cluster = installed();
   cluster.refusing = (method, path) => method === "DELETE" && path.includes("clusterrolebindings");
   const { removals } = await plan(cluster);
@@ -98,7 +98,7 @@ test("where nothing could be begun, the webhooks stay: usher would only put them
   expect(cluster.written).toEqual([]);
 });
 
-test("pods that do not end are named with their nodes and what to do, and it is no fault of usher's", async () => {
+test("pods that do not end are named with their nodes and the remedy, and it is not usher's failure", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
   onTestFinished(() => void vi.useRealTimers());
   const cluster = installed();
@@ -112,7 +112,7 @@ test("pods that do not end are named with their nodes and what to do, and it is 
   expect(String(error)).toMatch(new RegExp(`kubectl delete pod -n ${NAMESPACE} usher-7d9-x --force`));
 });
 
-/** Lets the clock run until it has come about; the server's own round trips are real. */
+/** Advances the clock until it has happened; the server's own round trips are real. */
 async function finished<T>(promise: Promise<T>): Promise<T> {
   let over = false;
   const end = () => {
@@ -126,13 +126,13 @@ async function finished<T>(promise: Promise<T>): Promise<T> {
   return promise;
 }
 
-test("a refusal ends it, and says what was refused", async () => {
+test("a refusal stops it, and is reported", async () => {
   const cluster = installed();
   cluster.refusing = (method, path) => method === "DELETE" && path.endsWith("/services/usher");
   const { removals } = await plan(cluster);
   await expect(carryOutRemovals(cluster.objects, removals, () => undefined)).rejects.toThrow(
     /deleting Service usher-system\/usher: .* 403/,
   );
-  // From here on no request waits for usher, and the rest can be removed by another attempt.
+  // From here on no request waits for usher, and another attempt can remove the rest.
   expect(cluster.written.slice(0, 4).join()).toMatch(/registration.*Mutating.*Validating/);
 });

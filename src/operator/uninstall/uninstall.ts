@@ -39,12 +39,12 @@ export async function carryOutRemovals(
   await removeAgain(objects, recreatable);
 }
 
-/** Webhooks and managed objects: a running leader creates them again, until it has lost the right to. */
+/** Webhooks and managed objects: a running leader creates them again, until it has lost the permission. */
 function isRecreatable(live: JsonObject): boolean {
   return isWebhookConfiguration(live) || stringAt(live, "metadata", "labels", MODULE_LABEL) !== undefined;
 }
 
-/** A replica may have created them again just before it lost the right to. */
+/** A replica may have created them again just before it lost the permission. */
 async function removeAgain(objects: Objects, recreatable: readonly JsonObject[]): Promise<void> {
   for (const one of recreatable) {
     const again = await objects.read(one);

@@ -18,31 +18,31 @@ const TOKEN = {
 };
 const inNamespace: readonly [string, readonly JsonObject[], string | undefined][] = [
   ["another owner's Secret", [named("v1", "Secret", "database")], "Secret database"],
-  ["a Secret that sounds like usher's", [named("v1", "Secret", "usher-database")], "Secret usher-database"],
+  ["a Secret with a name like usher's", [named("v1", "Secret", "usher-database")], "Secret usher-database"],
   ["another owner's ConfigMap", [named("v1", "ConfigMap", "settings")], "ConfigMap settings"],
   [
-    "a ConfigMap called as tallies are",
+    "a ConfigMap named like tallies",
     [named("v1", "ConfigMap", "usher-tallies-x")],
     "ConfigMap usher-tallies-x",
   ],
   ["another owner's Deployment", [named("apps/v1", "Deployment", "web")], "Deployment web"],
-  ["a Service that only begins like usher", [named("v1", "Service", "usherette")], "Service usherette"],
+  ["a Service whose name begins like usher's", [named("v1", "Service", "usherette")], "Service usherette"],
   ["a CronJob", [named("batch/v1", "CronJob", "backup")], "CronJob backup"],
   ["a custom resource of a lesser version", [named("test.usher.dev/v1alpha1", "Chair", "red")], "Chair red"],
   ["another's Lease", [named("coordination.k8s.io/v1", "Lease", "usher-2")], "Lease usher-2"],
-  ["a bare pod called like a replica", [named("v1", "Pod", "usher-7d9-x")], "Pod usher-7d9-x"],
+  ["a bare pod named like a replica", [named("v1", "Pod", "usher-7d9-x")], "Pod usher-7d9-x"],
   ["a pod of another owner's ReplicaSet", [owned(named("v1", "Pod", "w"), "ReplicaSet", "web")], "Pod w"],
   [
-    "more than can be named, and what belongs to it after it",
+    "more than can be named, and objects that it owns after it",
     [
       owned(named("v1", "Pod", "a"), "CronJob", "backup"),
       ...["b", "c", "d", "e"].map((name) => named("v1", "Secret", name)),
     ],
     "Secret b, Secret c, Secret d and 2 more",
   ],
-  ["what every namespace has", [named("v1", "ConfigMap", "kube-root-ca.crt")], undefined],
+  ["objects that every namespace has", [named("v1", "ConfigMap", "kube-root-ca.crt")], undefined],
   ["the account that every namespace has", [named("v1", "ServiceAccount", "default")], undefined],
-  ["that account's token, as Kubernetes once made them", [TOKEN], undefined],
+  ["that account's token, as Kubernetes once created them", [TOKEN], undefined],
   ["usher's certificate", [named("v1", "Secret", "usher-certificates")], undefined],
   [
     "usher's replicas",
@@ -63,9 +63,9 @@ const inNamespace: readonly [string, readonly JsonObject[], string | undefined][
   ],
   ["endpoints of no Service", [named("v1", "Endpoints", "database")], "Endpoints database"],
   ["events", [named("v1", "Event", "web.17")], undefined],
-  ["what is only measured", [named("metrics.k8s.io/v1beta1", "PodMetrics", "web")], undefined],
+  ["virtual resources such as metrics", [named("metrics.k8s.io/v1beta1", "PodMetrics", "web")], undefined],
 ];
-test.each(inNamespace)("the namespace with %s in it", async (_, objects, unmanaged) => {
+test.each(inNamespace)("the namespace with %s", async (_, objects, unmanaged) => {
   const cluster = installed();
   for (const object of objects) cluster.have(object);
   const { of, removals } = await plan(cluster);
@@ -86,19 +86,22 @@ test.each<[string, (path: string) => boolean]>([
   ["a kind that may not be listed", (path) => path.endsWith(`/namespaces/${NAMESPACE}/cronjobs`)],
   ["a group that does not answer", (path) => path === "/apis/metrics.k8s.io/v1beta1"],
   ["no list of groups", (path) => path === "/apis"],
-])("a namespace whose contents can't be listed stays, and the plan says why: %s", async (_, refusing) => {
-  const cluster = installed();
-  cluster.refusing = (method, path) => method === "GET" && refusing(path);
-  const { of, going } = await plan(cluster);
-  expect(of(`Namespace ${NAMESPACE}`)).toMatchObject({
-    change: "stays",
-    note: expect.stringMatching(/its contents could not be listed: .* 403/),
-  });
-  expect(going).toContain("MutatingWebhookConfiguration usher");
-  expect(going).toContain(`Deployment ${NAMESPACE}/usher`);
-});
+])(
+  "a namespace whose contents can't be listed stays, and the plan has the reason: %s",
+  async (_, refusing) => {
+    const cluster = installed();
+    cluster.refusing = (method, path) => method === "GET" && refusing(path);
+    const { of, going } = await plan(cluster);
+    expect(of(`Namespace ${NAMESPACE}`)).toMatchObject({
+      change: "stays",
+      note: expect.stringMatching(/its contents could not be listed: .* 403/),
+    });
+    expect(going).toContain("MutatingWebhookConfiguration usher");
+    expect(going).toContain(`Deployment ${NAMESPACE}/usher`);
+  },
+);
 
-/** A body that is served with status 200 and is not the list that was asked for. */
+/** A body with status 200 that is not the requested list. */
 const NOT_LISTS: readonly [string, ApiResponse][] = [
   ["an empty object", answerOf(200, {})],
   ["a Status", answerOf(200, { kind: "Status", status: "Success" })],
@@ -113,14 +116,14 @@ const UNREADABLE = {
   note: expect.stringMatching(/its contents could not be listed: /),
 };
 
-test.each(NOT_LISTS)("a namespace stays where a list is answered with %s", async (_, answer) => {
+test.each(NOT_LISTS)("a namespace stays if a list is answered with %s", async (_, answer) => {
   const cluster = installed();
   cluster.answering = (method, path) =>
     method === "GET" && path.endsWith(`/namespaces/${NAMESPACE}/cronjobs`) ? answer : undefined;
   expect((await plan(cluster)).of(`Namespace ${NAMESPACE}`)).toMatchObject(UNREADABLE);
 });
 
-test.each(NOT_LISTS)("a namespace stays where discovery is answered with %s", async (_, answer) => {
+test.each(NOT_LISTS)("a namespace stays if discovery is answered with %s", async (_, answer) => {
   for (const place of ["/apis", "/apis/batch/v1"]) {
     const cluster = installed();
     cluster.answering = (method, path) => (method === "GET" && path === place ? answer : undefined);
@@ -131,14 +134,14 @@ test.each(NOT_LISTS)("a namespace stays where discovery is answered with %s", as
 test.each<[string, ApiResponse]>([
   ["a Status", refuse(404, "NotFound")],
   ["text", NO_SUCH_API],
-])("a namespace stays where a kind that discovery lists is answered with 404 as %s", async (_, answer) => {
+])("a namespace stays if a kind that discovery lists is answered with 404 as %s", async (_, answer) => {
   const cluster = installed();
   cluster.answering = (method, path) =>
     method === "GET" && path.endsWith(`/namespaces/${NAMESPACE}/cronjobs`) ? answer : undefined;
   expect((await plan(cluster)).of(`Namespace ${NAMESPACE}`)).toMatchObject(UNREADABLE);
 });
 
-test("a namespace stays where a group version that discovery lists is answered with 404", async () => {
+test("a namespace stays if a group version that discovery lists is answered with 404", async () => {
   const cluster = installed();
   cluster.answering = (method, path) =>
     method === "GET" && path.startsWith("/apis/batch/v1") ? NO_SUCH_API : undefined;
@@ -169,9 +172,9 @@ const FIRST_PAGE = answerOf(200, {
 test.each<[string, ApiResponse]>([
   ["404", NO_SUCH_API],
   ["500", refuse(500, "InternalError")],
-  ["something that is no list", answerOf(200, {})],
+  ["a body that is not a list", answerOf(200, {})],
   ["the same continue token", FIRST_PAGE],
-])("a namespace stays where a later page is answered with %s", async (_, answer) => {
+])("a namespace stays if a later page is answered with %s", async (_, answer) => {
   const cluster = installed();
   cluster.answering = (method, path, query) => {
     if (method !== "GET" || !path.endsWith(`/namespaces/${NAMESPACE}/cronjobs`)) return undefined;
@@ -180,7 +183,7 @@ test.each<[string, ApiResponse]>([
   expect((await plan(cluster)).of(`Namespace ${NAMESPACE}`)).toMatchObject(UNREADABLE);
 });
 
-test("a list whose continue token expired is read again, and what is on it counts", async () => {
+test("a list whose continue token expired is read again, and its objects count", async () => {
   const cluster = installed();
   const queries: string[] = [];
   cluster.answering = (method, path, query) => {

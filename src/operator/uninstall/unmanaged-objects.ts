@@ -8,11 +8,11 @@ import { at, type Json, type JsonObject, listAt, stringAt } from "../../core/jso
 import { nameOf } from "../../core/kubernetes/object.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
 
-/** Objects of usher's in a namespace, or that are deleted before it. */
+/** Usher's objects in a namespace, or objects that are deleted before it. */
 export interface Expected {
   /** As they were read. Objects that they own are expected too. */
   readonly objects: readonly JsonObject[];
-  /** Resources that go with their CRDs: `seatings.test.usher.dev`. */
+  /** Resources that are deleted with their CRDs: `seatings.test.usher.dev`. */
   readonly resources: ReadonlySet<string>;
 }
 
@@ -29,8 +29,9 @@ interface Item {
 }
 
 /**
- * The objects in a namespace that are not usher's and would be deleted with it, each as `CronJob backup`. Everything that the API server can
- * list counts, and a similar name makes nothing usher's. Rejects where something can't be listed: then the namespace must stay.
+ * The objects in a namespace that are not usher's and would be deleted with it, each as `CronJob backup`. Everything
+ * that the API server can list counts, and a similar name makes nothing usher's. Rejects if something can't be listed:
+ * then the namespace must stay.
  */
 export async function unmanagedObjectsIn(
   client: Client,
@@ -49,7 +50,7 @@ export async function unmanagedObjectsIn(
   const unmanaged = unexpected(lists.flat(), expected.objects).filter(
     ({ kind, live }) => !isAutomatic(kind, live),
   );
-  // An owner says more than what it owns.
+  // An owner is more telling than its objects.
   const owned = ({ live }: Item) => listAt(live, "metadata", "ownerReferences").length > 0;
   return [...unmanaged.filter((one) => !owned(one)), ...unmanaged.filter(owned)].map(
     ({ kind, live }) => `${kind} ${nameOf(live)}`,
@@ -59,7 +60,7 @@ export async function unmanagedObjectsIn(
 function unexpected(items: readonly Item[], objects: readonly JsonObject[]): Item[] {
   const known = new Set(objects.flatMap((object) => stringAt(object, "metadata", "uid") ?? []));
   let rest = items;
-  // An owner may come after what it owns, and that may own more.
+  // An owner may come after its objects, and they may own more.
   for (let before = Number.POSITIVE_INFINITY; rest.length < before; ) {
     before = rest.length;
     rest = rest.filter(({ live }) => {
@@ -73,7 +74,7 @@ function unexpected(items: readonly Item[], objects: readonly JsonObject[]): Ite
   return [...rest];
 }
 
-/** What Kubernetes creates itself, in every namespace or for objects of usher. */
+/** Objects that Kubernetes creates itself, in every namespace or for objects of usher. */
 function isAutomatic(kind: string, live: JsonObject): boolean {
   const name = nameOf(live);
   switch (kind) {
@@ -81,7 +82,7 @@ function isAutomatic(kind: string, live: JsonObject): boolean {
       return name === "kube-root-ca.crt" || name === "openshift-service-ca.crt";
     case "ServiceAccount":
       return name === "default";
-    // Older than the owners of their successors, the slices.
+    // Endpoints have no owners, unlike their successors, the slices.
     case "Endpoints":
       return name === OWN_NAMES.service || name === OWN_NAMES.metrics;
     case "Secret": {
@@ -94,7 +95,7 @@ function isAutomatic(kind: string, live: JsonObject): boolean {
   }
 }
 
-/** In any version that is served: a resource may be in one that is not its group's first. */
+/** In any served version: a resource may be in a version that is not its group's first. */
 async function listable(client: Client): Promise<Listable[]> {
   const versions = ["v1", ...(await discoveredGroupVersions(client))];
   const resources = await Promise.all(
@@ -115,7 +116,7 @@ async function listable(client: Client): Promise<Listable[]> {
   return [...found.values()];
 }
 
-/** Events expire by themselves; and what can't be deleted, such as a metric, is not stored. */
+/** Events expire by themselves; virtual resources, such as metrics, can't be deleted. */
 function canBeLost(entry: Json): boolean {
   const verbs = listAt(entry, "verbs");
   const name = stringAt(entry, "name") ?? "";

@@ -64,7 +64,7 @@ describe("the time without a ready replica", () => {
       ],
     ],
     [
-      "begins anew after it",
+      "starts again after it",
       1_000,
       [
         [0, "-a"],
@@ -98,7 +98,7 @@ describe("the time without a ready replica", () => {
       ],
     ],
     [
-      "keeps what was before it, where no endpoint changed",
+      "keeps the earlier time if no endpoint changed",
       3_000,
       [
         [0, "-a"],
@@ -108,7 +108,7 @@ describe("the time without a ready replica", () => {
       ],
     ],
     [
-      "keeps nothing where one did: a replica may have been ready",
+      "keeps nothing if one did: a replica may have been ready",
       0,
       [
         [0, "-a"],
@@ -117,7 +117,7 @@ describe("the time without a ready replica", () => {
       ],
     ],
     [
-      "keeps nothing where there is no slice to tell",
+      "keeps nothing if there is no slice to compare",
       0,
       [
         [0, "-"],
@@ -126,7 +126,7 @@ describe("the time without a ready replica", () => {
       ],
     ],
     [
-      "never falls by a clock that does",
+      "never decreases with the clock",
       2_000,
       [
         [0, "-a"],
@@ -139,15 +139,15 @@ describe("the time without a ready replica", () => {
   });
 
   test.each<[string, number, Step, string]>([
-    ["continues where no endpoint has changed since", 90_000, [7, "-a"], "a"],
-    ["begins anew where one has", 0, [7, "-b"], "a"],
-    ["begins anew where there is no slice to tell", 0, [7, "-"], ""],
+    ["continues if no endpoint has changed since", 90_000, [7, "-a"], "a"],
+    ["starts again if one has", 0, [7, "-b"], "a"],
+    ["starts again if there is no slice to compare", 0, [7, "-"], ""],
     ["is over with a ready replica", 0, [7, "ra"], "a"],
   ])("after a restart it %s", (_, expected, first, version) => {
     expect(beginAbsence(seen(first), { observedMs: 90_000, version }).observedMs).toBe(expected);
   });
 
-  test("of restarts alone it never grows, and with any look between them it does", () => {
+  test("restarts alone never increase it, and any look between them does", () => {
     let record = { observedMs: 0, version: "a" };
     const restarts = (looks: number) => {
       for (let i = 0; i < 10; i++) {

@@ -71,7 +71,7 @@ class World {
     });
   }
 
-  /** Lets the watchdog look for so long. */
+  /** Runs the watchdog for this long. */
   async watch(seconds: number, watchdog = this.watchdog): Promise<void> {
     const until = this.time + seconds;
     while (this.time < until) {
@@ -80,7 +80,7 @@ class World {
     }
   }
 
-  /** The closed entries of both. */
+  /** The fail-closed entries of both. */
   closed(): string[] {
     return [MUTATING, VALIDATING].flatMap((path) =>
       listAt(this.server.objects.get(path), "webhooks").flatMap((entry) =>
@@ -125,7 +125,7 @@ describe("the watchdog", () => {
     expect(world.events).toEqual([]);
   });
 
-  test("then opens what may be opened and nothing else, with an annotation and an event", async () => {
+  test("then opens only the openable entries, with an annotation and an event", async () => {
     const world = new World();
     world.server.put("/apis/apps/v1/namespaces/hall/deployments/usher", {
       metadata: { uid: "of-deployment" },
@@ -163,7 +163,7 @@ describe("the watchdog", () => {
     expect(world.patches()).toBe(writes);
   });
 
-  test("opens again what was closed while still none is ready, such as a restored configuration", async () => {
+  test("opens entries again that were closed while still none is ready, such as a restored configuration", async () => {
     const world = new World();
     world.ready();
     await world.watch(OPEN_AFTER_S + POLL_S);
@@ -175,7 +175,7 @@ describe("the watchdog", () => {
     expect(world.closed()).toEqual(["a.usher.dev", "kept.usher.dev"]);
   });
 
-  test("leaves a configuration without the mark of the replicas, and one that is not there", async () => {
+  test("leaves a configuration without the mark of the replicas, and a missing one", async () => {
     const world = new World();
     world.server.put(MUTATING, { webhooks: [{ name: "a.usher.dev", failurePolicy: "Fail" }] });
     world.server.objects.delete(VALIDATING);
@@ -198,7 +198,7 @@ describe("the watchdog", () => {
     expect(world.closed()).toEqual(["kept.usher.dev"]);
   });
 
-  test("begins anew where endpoints changed while it could not see them", async () => {
+  test("starts again if endpoints changed while it could not see them", async () => {
     const world = new World();
     world.ready();
     await world.watch(200);
@@ -210,7 +210,7 @@ describe("the watchdog", () => {
     expect(world.closed()).toEqual(ALL);
   });
 
-  test.each(["a 403", "another list"])("takes %s for no observation", async (what) => {
+  test.each(["a 403", "another list"])("does not count %s as an observation", async (what) => {
     const world = new World();
     const { fault } = world.server;
     world.server.fault = (method, path, options) =>
@@ -224,13 +224,13 @@ describe("the watchdog", () => {
     expect(world.patches()).toBe(0);
   });
 
-  test("does not open what a replica has just repaired", async () => {
+  test("does not open a configuration that a replica has just repaired", async () => {
     const world = new World();
     world.ready();
     await world.watch(OPEN_AFTER_S);
     const { fault } = world.server;
     world.server.fault = (method, path, options) => {
-      // Between the watchdog's look at it and its write.
+      // Between the watchdog's read and its write.
       if (method === "PATCH")
         world.server.put(path.split("?")[0] ?? "", configuration({ "a.usher.dev": "Fail" }, ["a.usher.dev"]));
       return fault(method, path, options);
@@ -244,11 +244,11 @@ describe("the watchdog", () => {
     expect(world.annotation(OPENED)).toBeUndefined();
   });
 
-  test("that is restarted again and again opens all the same, and never early", async () => {
+  test("opens despite repeated restarts, and never early", async () => {
     const world = new World();
     world.ready(false);
     let observed = 0;
-    // A crash loop: it lives for a minute, and is away for four.
+    // A crash loop: it runs for a minute, and is down for four.
     for (; world.closed().length === ALL.length && observed < 1_200; observed += 60) {
       await world.watch(60, world.start());
       world.time += 240;
@@ -259,7 +259,7 @@ describe("the watchdog", () => {
     expect(world.closed()).toEqual(["kept.usher.dev"]);
   });
 
-  test("takes nothing over from before a replica was ready, and then removes its record", async () => {
+  test("ignores a record from before a replica was ready, and then removes it", async () => {
     const world = new World();
     world.ready();
     await world.watch(250);
@@ -276,7 +276,7 @@ describe("the watchdog", () => {
   });
 
   test.each(["", "{", "null", "[]", '{"observedMs":-1,"version":"x"}', '{"observedMs":"9e9"}'])(
-    "takes the record %j for none",
+    "ignores the record %j",
     async (record) => {
       const world = new World();
       const live = world.server.objects.get(MUTATING) ?? {};
@@ -290,7 +290,7 @@ describe("the watchdog", () => {
     },
   );
 
-  test("beside another, as in a rolling update, opens once", async () => {
+  test("two watchdogs, as in a rolling update, open once", async () => {
     const world = new World();
     world.ready();
     const other = world.start();
@@ -302,7 +302,7 @@ describe("the watchdog", () => {
     expect(world.events).toHaveLength(2);
   });
 
-  test("says for how long none is ready, and what is open until a replica has closed it", async () => {
+  test("reports for how long none is ready, and what is open until a replica has closed it", async () => {
     const world = new World();
     const metric = (name: string, watchdog = world.watchdog) =>
       new RegExp(`^usher_watchdog_${name} (.*)$`, "m").exec(

@@ -26,31 +26,31 @@ interface WatchdogOptions {
   readonly openAfterMs: number;
   readonly log: Log;
   readonly publish: (events: readonly EventToWrite[]) => void;
-  /** Milliseconds of a clock that is never set. */
+  /** Milliseconds of a monotonic clock. */
   readonly clock?: () => number;
   /** Milliseconds since 1970, for display. */
   readonly now?: () => number;
 }
 
-/** What the watchdog knows at one time. */
+/** The watchdog's state at one time. */
 interface WatchdogState {
   /** For how long no replica was ready, as far as it was observed. */
   readonly unreadyMs: number;
   /** Webhook configurations with entries that were opened and are not closed again. */
   readonly opened: number;
-  /** Since it last saw whether replicas are ready; infinite where it never did. */
+  /** Since it last saw whether replicas are ready; infinite if it never did. */
   readonly lookAgeMs: number;
   /** Since it last tried. */
   readonly stepAgeMs: number;
 }
 
-/** As often as the kubelet asks replicas whether they are ready. One small list each time. */
+/** As often as the kubelet probes replicas. One small list each time. */
 const POLL_MS = 2_000;
 
 /** Records of the absence that are written until webhooks are opened. A crash of the watchdog costs the time of one. */
 const RECORDS = 10;
 
-/** What the watchdog has observed, on a webhook configuration, for the next one. */
+/** The watchdog's observations, on a webhook configuration, for the next one. */
 const RECORD_ANNOTATION = "usher.dev/unready";
 
 const FIELD_MANAGER = "usher-watchdog";
@@ -59,17 +59,17 @@ const WEBHOOKS = ["mutatingwebhookconfigurations", "validatingwebhookconfigurati
 );
 
 /**
- * The dead-man rule: opens the fail-closed webhooks that may be opened once no replica was ready for some time. A replica that is ready
- * closes them. It runs apart from the replicas, knows no modules, and trusts only what it has seen itself.
+ * The dead-man rule: opens the fail-closed webhooks that may be opened once no replica was ready for some time. A ready
+ * replica closes them. It runs apart from the replicas, knows no modules, and trusts only its own observations.
  */
 export class Watchdog {
   readonly #options: WatchdogOptions;
   readonly #deduplicated: DeduplicatedLog;
   readonly #clock: () => number;
   #absence: Absence | undefined;
-  /** What the record says, as far as this watchdog knows. */
+  /** The content of the record, as far as this watchdog knows. */
   #recordedMs: number | undefined;
-  /** Configurations with a note that they were opened. */
+  /** Configurations with the annotation that they were opened. */
   readonly #opened = new Set<string>();
   #steppedAt: number;
 
@@ -97,7 +97,7 @@ export class Watchdog {
     }
   }
 
-  /** One look at the replicas, and what follows from it. Never rejects. */
+  /** Observes the replicas once, and acts on it. Never rejects. */
   async step(): Promise<void> {
     try {
       await this.#look();
@@ -123,19 +123,19 @@ export class Watchdog {
       log.info({ seconds: observedMs / 1_000 }, seen.ready ? "a replica is ready" : "no replica is ready");
     if (seen.ready) {
       if (this.#recordedMs !== undefined) await this.#writeRecord(undefined);
-      // The ready replica closes them; until it has, that is to be seen.
+      // The ready replica closes them; until then, they count as open.
       if (this.#opened.size > 0) await this.#readNotes();
     } else if (observedMs >= openAfterMs) await this.#open(observedMs);
     else if (Math.abs(observedMs - (this.#recordedMs ?? 0)) >= openAfterMs / RECORDS)
       await this.#writeRecord({ observedMs, version });
   }
 
-  /** Again and again while no replica is ready: entries may have been closed by hand, or restored. */
+  /** Repeated while no replica is ready: entries may have been closed by hand, or restored. */
   async #open(observedMs: number): Promise<void> {
     const { log, namespace, publish, now = Date.now } = this.#options;
     const failures: unknown[] = [];
     for (const path of WEBHOOKS) {
-      // A failure with one must not hold up the other.
+      // A failure with one must not block the other.
       try {
         const live = await this.#read(path, OWN_NAMES.webhooks);
         const names = live === undefined ? [] : openableEntries(live);
@@ -146,7 +146,7 @@ export class Watchdog {
         this.#opened.add(path);
         const entries = names.join(", ");
         log.warn({ configuration: path, entries, reason }, "webhook entries opened");
-        const message = `${reason}: opened ${entries}. What they would judge passes without it; a ready replica closes them.`;
+        const message = `${reason}: opened ${entries}. Their requests pass without evaluation; a ready replica closes them.`;
         const deployment = await this.#read(deploymentPath(namespace), OWN_NAMES.deployment).catch(
           () => undefined,
         );
@@ -160,7 +160,7 @@ export class Watchdog {
     if (failures.length > 0) throw failures[0];
   }
 
-  /** What both configurations say: which of them are open, and what was observed before. */
+  /** The state of both configurations: which of them are open, and the time observed before. */
   async #readNotes(): Promise<AbsenceRecord | undefined> {
     let record: AbsenceRecord | undefined;
     for (const path of WEBHOOKS) {
@@ -172,7 +172,7 @@ export class Watchdog {
     return record;
   }
 
-  /** On each configuration that it may open something of: one may be deleted. Best effort, because it only bridges a restart. */
+  /** On each configuration with entries that it may open: one may be deleted. Best effort, because it only bridges a restart. */
   async #writeRecord(record: AbsenceRecord | undefined): Promise<void> {
     for (const path of WEBHOOKS) {
       const live = await this.#read(path, OWN_NAMES.webhooks);
@@ -194,7 +194,7 @@ export class Watchdog {
     return answer.body;
   }
 
-  /** Just the version that was seen; false where there is another by now, such as one that a replica has closed. */
+  /** Only the version that was seen; false if there is another by now, such as one that a replica has closed. */
   async #patch(path: string, live: JsonObject, operations: readonly PatchOperation[]): Promise<boolean> {
     const value = stringAt(live, "metadata", "resourceVersion") ?? "";
     const answer = await this.#options.client.request("PATCH", `${path}?fieldManager=${FIELD_MANAGER}`, {
@@ -207,7 +207,7 @@ export class Watchdog {
   }
 }
 
-/** A record that can't be read is none. */
+/** An unreadable record counts as none. */
 function recordIn(text: string | undefined): AbsenceRecord | undefined {
   if (text === undefined) return undefined;
   try {
@@ -220,7 +220,10 @@ function recordIn(text: string | undefined): AbsenceRecord | undefined {
   }
 }
 
-/** Its longest step: a look and both configurations, each read and written with an Event, while every request takes its ten seconds. */
+/**
+ * Its longest step: one look and both configurations, each read and written with an Event, while every request takes
+ * its ten seconds.
+ */
 const LONGEST_STEP_MS = 120_000;
 
 /** Health and metrics of the watchdog. It is ready once it has seen the replicas, and as long as it sees them. */

@@ -34,13 +34,13 @@ async function started(prepare: (run: Running) => void = () => undefined): Promi
 }
 
 describe("with the anchor", () => {
-  test("webhooks are its own, and it is the namespace's", async () => {
+  test("the anchor owns the webhooks, and the namespace owns the anchor", async () => {
     const run = await started();
     for (const path of [MUTATING, VALIDATING]) expect(ownersOf(run, path)).toEqual([ANCHOR_OWNER]);
     expect(ownersOf(run, ANCHOR)).toEqual([NAMESPACE_OWNER]);
   });
 
-  test("its other owners stay, and a namespace that was deleted goes", async () => {
+  test("its other owners stay, and a deleted namespace is removed", async () => {
     const other = { apiVersion: "example.com/v1", kind: "Operator", name: "o", uid: "o-1" };
     const run = await started(({ server }) =>
       server.put(ANCHOR, {
@@ -68,15 +68,20 @@ describe("with the anchor", () => {
         managedFields: [{ manager: "argocd-controller", operation: "Update" }],
       },
     ],
-  ])("Argo CD's gets no owner, for Argo CD would not delete it then: known %s", async (_, metadata) => {
-    const run = await started(({ server }) =>
-      server.put(ANCHOR, { metadata: { uid: "anchor-1", ownerReferences: [NAMESPACE_OWNER], ...metadata } }),
-    );
-    expect(ownersOf(run, ANCHOR)).toEqual([]);
-    expect(ownersOf(run, MUTATING)).toEqual([ANCHOR_OWNER]);
-  });
+  ])(
+    "Argo CD's anchor gets no owner, because Argo CD would not delete it then: known %s",
+    async (_, metadata) => {
+      const run = await started(({ server }) =>
+        server.put(ANCHOR, {
+          metadata: { uid: "anchor-1", ownerReferences: [NAMESPACE_OWNER], ...metadata },
+        }),
+      );
+      expect(ownersOf(run, ANCHOR)).toEqual([]);
+      expect(ownersOf(run, MUTATING)).toEqual([ANCHOR_OWNER]);
+    },
+  );
 
-  test("Gardener's gets no owner, for Gardener would take it away again", async () => {
+  test("Gardener's anchor gets no owner, because Gardener would remove it again", async () => {
     const annotations = { "resources.gardener.cloud/origin": "garden/usher-1" };
     const run = await started(({ server }) =>
       server.put(ANCHOR, { metadata: { uid: "anchor-1", ownerReferences: [NAMESPACE_OWNER], annotations } }),
@@ -85,7 +90,7 @@ describe("with the anchor", () => {
     expect(ownersOf(run, MUTATING)).toEqual([ANCHOR_OWNER]);
   });
 
-  test("webhooks of an older version, owned by the namespace, become the anchor's alone", async () => {
+  test("webhooks of an older version, owned by the namespace, move to the anchor", async () => {
     const run = await started(({ server }) => {
       for (const path of [MUTATING, VALIDATING])
         server.put(path, {
@@ -103,7 +108,7 @@ describe("with the anchor", () => {
     await vi.waitFor(() => expect(ownersOf(run, MUTATING)).toEqual([ANCHOR_OWNER]), 10_000);
   });
 
-  test("an owner that can't be written holds nothing up", async () => {
+  test("an owner that can't be written does not block anything", async () => {
     const run = await started(({ server }) => {
       const { fault } = server;
       server.fault = (method, path, options) =>
@@ -137,7 +142,7 @@ describe("without the anchor", () => {
     expect(run.logged.filter(({ message }) => message.includes("nothing is registered"))).toHaveLength(1);
   });
 
-  test("what exists is not repaired, and all of it comes with the anchor", async () => {
+  test("existing objects are not repaired, and all are restored with the anchor", async () => {
     const run = await started();
     run.server.objects.delete(ANCHOR);
     await rounds(run, 2);
@@ -153,7 +158,7 @@ describe("without the anchor", () => {
     );
   });
 
-  test("with roles that do not let it read the anchor, webhooks are kept as before, and none is created", async () => {
+  test("with roles that can't read the anchor, webhooks are maintained as before, and none is created", async () => {
     const run = await started(({ server }) => {
       const { fault } = server;
       server.fault = (method, path, options) =>

@@ -34,7 +34,7 @@ function policy(run: ReturnType<typeof running>) {
 const annotations = (run: ReturnType<typeof running>) =>
   at(run.server.objects.get(MUTATING), "metadata", "annotations");
 
-test("a leader closes what was opened once a replica is ready, and says so", async () => {
+test("a leader closes opened entries once a replica is ready, with an event", async () => {
   const { run, events } = await opened();
   run.server.put("/apis/apps/v1/namespaces/usher-system/deployments/usher", { metadata: { uid: "d" } });
   open(run);
@@ -70,7 +70,7 @@ test("a leader that stops in the middle leaves the event to the next one", async
   expect(annotations(run)).toEqual({ "usher.dev/openable": "seating.usher.dev" });
 });
 
-test("a leader that is not ready itself leaves it open: the watchdog would open it again", async () => {
+test("a leader that is not ready itself leaves them open: the watchdog would open them again", async () => {
   const { run, events } = await opened();
   run.server.put(SLICE, { endpoints: [{ conditions: { ready: false } }] });
   open(run);
@@ -82,7 +82,7 @@ test("a leader that is not ready itself leaves it open: the watchdog would open 
   await vi.waitFor(() => expect(policy(run)).toBe("Fail"), 10_000);
 });
 
-test("an edit of which entries may be opened is reverted", async () => {
+test("an edit of the openable entries is reverted", async () => {
   const { run } = await opened();
   const live = run.server.objects.get(MUTATING) ?? {};
   const metadata = live["metadata"] as JsonObject;

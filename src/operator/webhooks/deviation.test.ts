@@ -61,18 +61,18 @@ describe("a webhook configuration", () => {
     ["another entry", configuration([ENTRY, { ...ENTRY, name: "b" }]), "webhooks"],
     ["none", configuration([]), "webhooks"],
     [
-      "an annotation of ours",
+      "an annotation of usher",
       configuration([ENTRY], { annotations: { ours: "2" } }),
       "metadata.annotations.ours",
     ],
     ["no annotation", configuration([ENTRY], { annotations: {} }), "metadata.annotations.ours"],
-    ["a label of ours", configuration([ENTRY], { labels: {} }), "metadata.labels.a"],
+    ["a label of usher", configuration([ENTRY], { labels: {} }), "metadata.labels.a"],
   ])("is wrong with %s", (_, live, path) => {
     const metadata = { annotations: { ours: "1" }, ...(live["metadata"] as JsonObject) };
     expect(webhookDeviations(wanted, { ...live, metadata })).toEqual([path]);
   });
 
-  test("keeps what a cloud puts into a namespace selector, and nothing else that narrows it", () => {
+  test("keeps a cloud's additions to a namespace selector, and nothing else that narrows it", () => {
     const cloud = { key: "control-plane", operator: "DoesNotExist" };
     const edit = { key: "team", operator: "In", values: ["none"] };
     const live = configuration([{ ...ENTRY, namespaceSelector: { matchExpressions: [cloud, OURS, edit] } }]);
@@ -84,12 +84,12 @@ describe("a webhook configuration", () => {
     );
     expect(webhookDeviations(kept, kept)).toEqual([]);
     expect(withCloudExpressions(wanted, undefined)).toEqual(wanted);
-    // Once set right it stays right.
+    // Once corrected it stays right.
     expect(withCloudExpressions(wanted, kept)).toEqual(kept);
   });
 });
 
-describe("a bundle, where there is nothing new to trust", () => {
+describe("a bundle, if there is nothing new to trust", () => {
   const base64 = (text: string) => Buffer.from(text).toString("base64");
   const published = (...bundles: string[]) =>
     configuration(
@@ -98,11 +98,11 @@ describe("a bundle, where there is nothing new to trust", () => {
   const plain = configuration([0, 1].map((i) => ({ name: `${i}`, clientConfig: { url: "u" } })));
 
   test.each<[string, string[], string | undefined, string[]]>([
-    ["each that has ours stays", ["a own", "own b"], "own", ["a own", "own b"]],
-    ["one that has not is as another that has", ["own b", "a"], "own", ["own b", "own b"]],
-    ["a new entry is as the others", ["own b"], "own", ["own b", "own b"]],
-    ["where none has, it is ours", ["a", ""], "own", ["own", "own"]],
-    ["without one of ours all stay", ["a", "b"], undefined, ["a", "b"]],
+    ["each with usher's CA stays", ["a own", "own b"], "own", ["a own", "own b"]],
+    ["one without it is copied from one with it", ["own b", "a"], "own", ["own b", "own b"]],
+    ["a new entry is copied from the others", ["own b"], "own", ["own b", "own b"]],
+    ["if none has it, it is usher's", ["a", ""], "own", ["own", "own"]],
+    ["without a CA of usher all stay", ["a", "b"], undefined, ["a", "b"]],
     ["and there may be none", ["", ""], undefined, ["", ""]],
   ])("%s", (_, live, own, expected) => {
     const { webhooks } = withPublishedBundle(plain, published(...live), own);
@@ -113,7 +113,7 @@ describe("a bundle, where there is nothing new to trust", () => {
   });
 });
 
-test("a CRD is right as long as it has all of ours, whatever else it has", () => {
+test("a CRD is right as long as it has all of usher's fields, whatever else it has", () => {
   const crd = (spec: JsonObject) => ({ metadata: { name: "c", labels: { a: "b" } }, spec });
   const spec = { scope: "Cluster", versions: [{ name: "v1", served: true }] };
   expect(objectDeviations(crd(spec), crd({ ...spec, conversion: { strategy: "None" } }))).toEqual([]);
@@ -138,10 +138,15 @@ describe("a bundle that an injector writes", () => {
     listAt(withInjectedBundle(wanted, live, injected(last)), "webhooks");
 
   test.each<[string, JsonObject | undefined, string | undefined, JsonObject]>([
-    ["nothing is there: open, without a bundle", undefined, undefined, entry("a", "Ignore")],
-    ["it was deleted: closed, with the last bundle", undefined, "good", entry("a", "Fail", "good")],
-    ["the injector has not come", { webhooks: [entry("a", "Ignore", "")] }, undefined, entry("a", "Ignore")],
-    ["it has: closed", { webhooks: [entry("a", "Ignore", "good")] }, undefined, entry("a", "Fail", "good")],
+    ["nothing is published: fail-open, without a bundle", undefined, undefined, entry("a", "Ignore")],
+    ["it was deleted: fail-closed, with the last bundle", undefined, "good", entry("a", "Fail", "good")],
+    ["the injector has not run", { webhooks: [entry("a", "Ignore", "")] }, undefined, entry("a", "Ignore")],
+    [
+      "it has: fail-closed",
+      { webhooks: [entry("a", "Ignore", "good")] },
+      undefined,
+      entry("a", "Fail", "good"),
+    ],
     [
       "it does not trust usher yet",
       { webhooks: [entry("a", "Ignore", "bad")] },
@@ -149,7 +154,7 @@ describe("a bundle that an injector writes", () => {
       entry("a", "Ignore", "bad"),
     ],
     [
-      "closed, and the bundle replaced: stays",
+      "fail-closed, and the bundle replaced: stays",
       { webhooks: [entry("a", "Fail", "bad")] },
       "good",
       entry("a", "Fail", "bad"),
@@ -165,7 +170,7 @@ describe("a bundle that an injector writes", () => {
   });
 });
 
-test("what somebody else writes is compared but for bundle, path token and order", () => {
+test("a configuration of another client is compared except for bundle, path token and order", () => {
   const entry = (name: string, more: JsonObject = {}): JsonObject => ({
     name,
     clientConfig: { service: { name: "usher", path: `/mutate/${name}` } },

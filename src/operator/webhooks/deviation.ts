@@ -15,7 +15,7 @@ const CLOUD_EXPRESSIONS: readonly JsonObject[] = [
   { key: "kubernetes.azure.com/managedby", operator: "NotIn", values: ["aks"] },
 ];
 
-/** A webhook configuration as it shall be, with what a cloud has added to the stored one and may keep. */
+/** The desired webhook configuration, with the permitted additions of a cloud to the stored one. */
 export function withCloudExpressions(wanted: JsonObject, live: JsonObject | undefined): JsonObject {
   const stored = new Map(listAt(live, "webhooks").map((entry) => [stringAt(entry, "name"), entry]));
   const webhooks = listAt(wanted, "webhooks").map((entry) => {
@@ -32,8 +32,8 @@ export function withCloudExpressions(wanted: JsonObject, live: JsonObject | unde
 }
 
 /**
- * A webhook configuration for which there is nothing new to trust: what is published stays, as long as it has the authority of what is
- * served here. Where it has not, that authority is better than nothing.
+ * A webhook configuration if there is nothing new to trust: the published bundle stays, as long as it has the CA in
+ * use. Otherwise that CA is better than nothing.
  */
 export function withPublishedBundle(
   wanted: JsonObject,
@@ -58,17 +58,18 @@ export function withPublishedBundle(
   return { ...wanted, webhooks };
 }
 
-/** The bundle of an injector, as far as entries that it fills in depend on it. */
+/** The bundle of an injector, as far as entries depend on it. */
 export interface InjectedBundle {
   /** The last bundle that was seen, in base64: for a configuration that was deleted. */
   readonly last: string | undefined;
-  /** Whether one makes API servers accept the certificate in use. */
+  /** Whether a bundle makes API servers accept the certificate in use. */
   readonly accepts: (caBundle: string) => boolean;
 }
 
 /**
- * A webhook configuration whose bundles an injector writes: each entry keeps its own, and a new one has that of the others until the
- * injector has come. An entry stays open until its bundle is good, because a closed one would refuse everything. It is not opened again.
+ * A webhook configuration whose bundles an injector writes: each entry keeps its own, and a new one gets that of the
+ * others until the injector has run. An entry stays fail-open until its bundle is good, because a fail-closed one would
+ * refuse everything. It is not opened again.
  */
 export function withInjectedBundle(
   wanted: JsonObject,
@@ -95,7 +96,7 @@ export function withInjectedBundle(
   return { ...wanted, webhooks };
 }
 
-/** Whether two stored states are the same in all that deviations are found in. */
+/** Whether two stored states are equal in everything that deviations are found in. */
 export function sameDesiredFields(one: JsonObject, other: JsonObject): boolean {
   const fields = ({ metadata, status: _status, ...rest }: JsonObject): Json => [
     at(metadata, "labels") ?? null,
@@ -110,9 +111,9 @@ export function sameDesiredFields(one: JsonObject, other: JsonObject): boolean {
 const ENTRY_DEFAULTS: JsonObject = { objectSelector: {}, namespaceSelector: {}, matchPolicy: "Equivalent" };
 
 /**
- * Where a stored webhook configuration is not as it shall be. All of `webhooks` is ours, so anything else in there counts, and so are its
- * owners: another one would keep it when usher is gone. Of labels and annotations ours must be there, and what others added beside them is
- * theirs.
+ * Where a stored webhook configuration deviates from the desired one. Usher owns all of `webhooks`, so any other
+ * content counts, and so do its owners: another one would keep it when usher is gone. Usher's labels and annotations
+ * must be present; those of others stay.
  */
 export function webhookDeviations(wanted: JsonObject, live: JsonObject): string[] {
   const filled = (object: JsonObject) =>
@@ -124,7 +125,10 @@ export function webhookDeviations(wanted: JsonObject, live: JsonObject): string[
   ];
 }
 
-/** Where the entries of a configuration that usher does not write differ from the desired ones. Any bundle and any path token is right, but a token must be there. */
+/**
+ * Where the entries of a configuration that usher does not write differ from the desired ones. Any bundle and any path
+ * token is right, but a token must be present.
+ */
 export function entryDeviations(wanted: JsonObject, live: JsonObject): string[] {
   const stored = listAt(live, "webhooks");
   const mine = withCloudExpressions(wanted, live);
@@ -150,13 +154,13 @@ function withoutTheirs(entry: Json, token: RegExp): Json {
   };
 }
 
-/** Where a stored object lacks something of usher's. Additions of others or of the API server do not count. */
+/** Where a stored object misses a field of usher. Additions of others or of the API server do not count. */
 export function objectDeviations(wanted: JsonObject, live: JsonObject): string[] {
   const { apiVersion: _apiVersion, kind: _kind, metadata: _metadata, ...parts } = wanted;
   return [...markDeviations(wanted, live), ...ownerDeviations(wanted, live), ...missing(parts, live, [])];
 }
 
-/** Where a stored policy of the API server, or its binding, is not as it shall be: all of its spec is ours. */
+/** Where a stored policy of the API server, or its binding, deviates: usher owns all of its spec. */
 export function policyDeviations(wanted: JsonObject, live: JsonObject): string[] {
   const [ours, theirs] = [wanted, live].map(({ spec = null }) => withoutPolicyDefaults(spec));
   return [
@@ -166,7 +170,7 @@ export function policyDeviations(wanted: JsonObject, live: JsonObject): string[]
   ];
 }
 
-/** Of labels and annotations. */
+/** For labels and annotations. */
 function markDeviations(wanted: JsonObject, live: JsonObject): string[] {
   return ["labels", "annotations"].flatMap((field) => {
     const path = ["metadata", field];
@@ -181,7 +185,7 @@ function ownerDeviations(wanted: JsonObject, live: JsonObject): string[] {
   return owners.length === 0 || equal(owners, uids(live)) ? [] : ["metadata.ownerReferences"];
 }
 
-/** Paths at which two values differ, whichever has more. */
+/** Paths at which two values differ, in either direction. */
 function differences(wanted: Json | undefined, live: Json | undefined, path: Path): string[] {
   if (equal(wanted, live)) return [];
   if (isObject(wanted) && isObject(live)) {
@@ -193,7 +197,7 @@ function differences(wanted: Json | undefined, live: Json | undefined, path: Pat
   return [fieldPath(path)];
 }
 
-/** Paths at which the live value does not have what is wanted. */
+/** Paths at which the live value misses the desired one. */
 function missing(wanted: Json | undefined, live: Json | undefined, path: Path): string[] {
   if (isObject(wanted) && isObject(live))
     return Object.keys(wanted).flatMap((key) => missing(wanted[key], live[key], [...path, key]));

@@ -14,7 +14,10 @@ import { REPLACE_EVERY_MS } from "../certificates/path-tokens.ts";
 export const HOOKS_LABEL = "usher.dev/hooks";
 export const HOOKS_ENTRY = "hooks";
 
-/** The key of the time at which a call to this replica last failed. The leader compares it with what it saw before, and with no clock. */
+/**
+ * The key of the time of the last failed call to this replica. The leader compares it with the value it saw before, not
+ * with a clock.
+ */
 export const FAILED_ENTRY = "lastFailedCall";
 
 export function announcementName(replica: string): string {
@@ -31,7 +34,7 @@ interface HookAnnouncementOptions {
   readonly namespace: string;
   /** The name of this replica's pod. */
   readonly replica: string;
-  /** The pod, as an ownerReference: the announcement goes with it. */
+  /** The pod, as an ownerReference: the announcement is deleted with it. */
   readonly owner?: JsonObject | undefined;
   /** The hooks that this replica answers now. */
   readonly hooks: () => readonly Hook[];
@@ -39,8 +42,8 @@ interface HookAnnouncementOptions {
 }
 
 /**
- * Says in a ConfigMap which hooks this replica answers, so that the leader registers no other: during a rollout, replicas of two versions
- * or two configurations are behind one Service.
+ * Announces in a ConfigMap which hooks this replica answers, so that the leader registers no other: during a rollout,
+ * replicas of two versions or two configurations are behind one Service.
  */
 export class HookAnnouncement {
   readonly #options: HookAnnouncementOptions;
@@ -55,7 +58,7 @@ export class HookAnnouncement {
     this.#options = options;
   }
 
-  /** Writes the announcement if it has changed. Never rejects: without it, only hooks that are new are not registered. */
+  /** Writes the announcement if it has changed. Never rejects: without it, only new hooks are not registered. */
   publish(): Promise<void> {
     this.#publishing = this.#publishing.then(() => this.#publish());
     return this.#publishing;
@@ -134,7 +137,7 @@ function registeredNames(configuration: Json | undefined): string[] {
   });
 }
 
-/** Hooks that are registered and that a replica with these hooks can't answer. */
+/** Registered hooks that a replica with these hooks can't answer. */
 export function unsupportedHooks(
   configurations: readonly (Json | undefined)[],
   hooks: readonly Hook[],

@@ -9,12 +9,15 @@ import type { WebhookControllerOptions } from "./webhook-controller.ts";
 /** On a webhook configuration with opened entries: since when, and why. */
 const OPENED_ANNOTATION = "usher.dev/opened";
 
-/** The note of the watchdog on a webhook configuration with opened entries; `undefined` without one. */
+/** The watchdog's annotation on a webhook configuration with opened entries; `undefined` without one. */
 export function openedNote(live: JsonObject | undefined): string | undefined {
   return stringAt(live, "metadata", "annotations", OPENED_ANNOTATION);
 }
 
-/** Names of the closed entries that may be opened: those that the replicas marked. An unmarked configuration stays as it is. */
+/**
+ * Names of the fail-closed entries that may be opened: those that the replicas marked. An unmarked configuration stays
+ * unchanged.
+ */
 export function openableEntries(live: JsonObject): string[] {
   const marked = openableNames(live);
   return listAt(live, "webhooks").flatMap((entry) => {
@@ -23,7 +26,7 @@ export function openableEntries(live: JsonObject): string[] {
   });
 }
 
-/** Opens these entries, with a note of it. To be applied to just the version that was seen. */
+/** Opens these entries, with an annotation. To be applied only to the version that was seen. */
 export function openOperations(
   live: JsonObject,
   names: readonly string[],
@@ -56,7 +59,7 @@ export function deploymentPath(namespace: string): string {
   return `/apis/apps/v1/namespaces/${pathSegment("namespace", namespace)}/deployments/${OWN_NAMES.deployment}`;
 }
 
-/** Events about opening and closing are the Deployment's, which an administrator describes first when usher is down. */
+/** Events about opening and closing are on the Deployment, which an administrator describes first when usher is down. */
 export function deploymentEvent(
   namespace: string,
   deployment: JsonObject | undefined,

@@ -6,20 +6,23 @@ import { at, listAt, stringAt } from "../../core/json.ts";
 
 /** One replica behind the Service. */
 interface ServiceEndpoint {
-  /** The name of its pod; `undefined` where it is not a pod. */
+  /** The name of its pod; `undefined` if it is not a pod. */
   readonly pod: string | undefined;
   readonly ready: boolean;
-  /** Ready, or ending and still there for requests under way. */
+  /** Ready, or terminating and still serving requests in flight. */
   readonly serves: boolean;
 }
 
 export interface ServiceEndpoints {
   readonly endpoints: readonly ServiceEndpoint[];
-  /** Changes with every change of an endpoint: as long as it is the same, none has become ready and gone again. Empty without slices. */
+  /** Changes with every change of an endpoint: while it is the same, none has become ready and gone again. Empty without slices. */
   readonly version: string;
 }
 
-/** The endpoints of usher's Service. Throws where they can't be read: an API server that does not answer says nothing about replicas. */
+/**
+ * The endpoints of usher's Service. Throws if they can't be read: an API server that does not answer proves nothing
+ * about replicas.
+ */
 export async function serviceEndpoints(
   client: Pick<Client, "request">,
   namespace: string,
@@ -30,7 +33,7 @@ export async function serviceEndpoints(
   const endpoints = slices.flatMap((slice) =>
     listAt(slice, "endpoints").map((endpoint): ServiceEndpoint => {
       const isPod = stringAt(endpoint, "targetRef", "kind") === "Pod";
-      // By the API, an unknown condition is to be read as ready.
+      // By the API's definition, an unknown condition means ready.
       const ready = at(endpoint, "conditions", "ready") !== false;
       return {
         pod: isPod ? stringAt(endpoint, "targetRef", "name") : undefined,
@@ -47,8 +50,8 @@ export async function serviceEndpoints(
 }
 
 /**
- * Whether calls may have failed between two looks: a replica is ready after none was, one ended without being drained, or something
- * happened that both looks missed. `undefined`: the first look.
+ * Whether calls may have failed between two looks: a replica is ready after none was, one ended without draining, or
+ * both looks missed a change. `undefined`: the first look.
  */
 export function callsMayHaveFailed(before: ServiceEndpoints | undefined, now: ServiceEndpoints): boolean {
   if (before === undefined) return true;
@@ -67,7 +70,7 @@ function statesOf(endpoints: readonly ServiceEndpoint[]): string {
     .join();
 }
 
-/** Short enough for an annotation, however many slices there are. */
+/** Short enough for an annotation, for any number of slices. */
 function hashOf(text: string): string {
   return createHash("sha256").update(text).digest("hex").slice(0, 16);
 }

@@ -60,12 +60,12 @@ describe("a hook is answered", () => {
     ["by the leader itself, whatever it announced", { leader: ["ready", "silent"] }, ["old", "new"]],
     ["by a replica that announces it", { other: ["ready", [OLD, NEW]] }, ["old", "new"]],
     ["not by one that announces others", { other: ["ready", [OLD]] }, ["old"]],
-    ["not by one that has turned its module off", { other: ["ready", [NEW]] }, ["new"]],
-    ["by a silent one where it is not new", { other: ["ready", "silent"] }, ["old"]],
-    ["not by a silent one that is ending and still asked", { other: ["ending", "silent"] }, ["old"]],
-    ["not by one that starts and said so", { other: ["starting", [OLD]] }, ["old"]],
-    ["by one that starts and has said nothing yet", { other: ["starting", "silent"] }, ["old", "new"]],
-    ["only where all answer it", { one: ["ready", [OLD, NEW]], two: ["ready", [OLD]] }, ["old"]],
+    ["not by one that has disabled its module", { other: ["ready", [NEW]] }, ["new"]],
+    ["by a silent one if it is not new", { other: ["ready", "silent"] }, ["old"]],
+    ["not by a silent one that is terminating and still called", { other: ["ending", "silent"] }, ["old"]],
+    ["not by one that starts and announced otherwise", { other: ["starting", [OLD]] }, ["old"]],
+    ["by one that starts and has announced nothing yet", { other: ["starting", "silent"] }, ["old", "new"]],
+    ["only if all answer it", { one: ["ready", [OLD, NEW]], two: ["ready", [OLD]] }, ["old"]],
   ])("%s", async (_, replicas, expected) => {
     const server = new TestApiServer();
     for (const [pod, [, hooks]] of Object.entries(replicas))
@@ -97,7 +97,7 @@ describe("a hook is answered", () => {
   );
 });
 
-test("an announcement names what a replica is asked by, is written once, and goes with its pod", async () => {
+test("an announcement lists the hooks of a replica, is written once, and is deleted with its pod", async () => {
   const server = new TestApiServer();
   const one = announcement(server, "one", [
     hook("b", { askedAs: "a" }),
@@ -115,7 +115,7 @@ test("an announcement names what a replica is asked by, is written once, and goe
   expect(server.objects.size).toBe(0);
 });
 
-test("a starting replica sees which registered hooks it does not know, whatever the token and the entry", () => {
+test("a starting replica sees which registered hooks it does not know, with any token and entry", () => {
   const entry = (path: string) => ({ clientConfig: { service: { path } } });
   const registered = [
     { webhooks: [entry(`/${"a1".repeat(20)}/mutate/placement/steering`), entry("/mutate/extra")] },
@@ -146,16 +146,16 @@ describe("calls may have failed", () => {
   test.each<[boolean, string, string, string]>([
     [false, "while no endpoint changes", "rr", "same"],
     [false, "while no replica is ready", "n", "nn"],
-    [true, "where one is ready after none was", "n", "r"],
-    [true, "where one is ready after there was none", "", "r"],
-    [false, "where one more is ready", "r", "rr"],
-    [false, "where one more starts", "r", "rn"],
-    [false, "where one is drained", "rr", "rd"],
-    [false, "where one that was drained is gone", "rd", "r"],
-    [true, "where one is no longer ready", "rr", "rn"],
-    [true, "where one is gone", "rr", "r"],
-    [true, "where the last one is gone", "r", ""],
-    [true, "where an endpoint changed and is as before", "rr", "rr"],
+    [true, "when one is ready after none was", "n", "r"],
+    [true, "when one is ready after none existed", "", "r"],
+    [false, "when one more is ready", "r", "rr"],
+    [false, "when one more starts", "r", "rn"],
+    [false, "when one is drained", "rr", "rd"],
+    [false, "when a drained one is gone", "rd", "r"],
+    [true, "when one is no longer ready", "rr", "rn"],
+    [true, "when one is gone", "rr", "r"],
+    [true, "when the last one is gone", "r", ""],
+    [true, "when an endpoint changed and is as before", "rr", "rr"],
   ])("%s: %s", (expected, _, before, now) => {
     const first = seen(before, "1");
     expect(callsMayHaveFailed(first, now === "same" ? first : seen(now, "2"))).toBe(expected);
@@ -165,7 +165,7 @@ describe("calls may have failed", () => {
     expect(callsMayHaveFailed(undefined, seen("r", "1"))).toBe(true);
   });
 
-  test("where a replica announces it, once for each announcement", async () => {
+  test("when a replica announces it, once for each announcement", async () => {
     const server = new TestApiServer();
     server.put(SLICE, { endpoints: [endpoint("one", "ready")] });
     const one = announcement(server, "one", [OLD]);
@@ -180,7 +180,7 @@ describe("calls may have failed", () => {
     one.callFailed();
     await one.stop();
     expect(server.answered.filter((line) => line.startsWith("PATCH"))).toHaveLength(2);
-    // An announcement that is gone is no failure.
+    // A removed announcement is not a failure.
     expect(await supported.refresh()).toBe(false);
   });
 });

@@ -20,19 +20,25 @@ interface SupportedHooksOptions {
 /** `silent`: the replica announces nothing, as versions before announcements. */
 type Announced = ReadonlySet<string> | "silent";
 
-/** The hooks that all replicas behind the Service answer, and whether calls to them fail. docs/decisions/0021-hook-announcements.md says why. */
+/**
+ * The hooks that all replicas behind the Service answer, and whether calls to them fail. See
+ * docs/decisions/0021-hook-announcements.md.
+ */
 export class SupportedHooks {
   readonly #options: SupportedHooksOptions;
   #serving: ReadonlyMap<string, Announced> = new Map();
   #endpoints: ServiceEndpoints | undefined;
-  /** When calls last failed, as replicas announce it. */
+  /** When calls last failed, as announced by replicas. */
   #failures: ReadonlySet<string> = new Set();
 
   constructor(options: SupportedHooksOptions) {
     this.#options = options;
   }
 
-  /** Whether calls may have failed since the last call of this method. Where endpoints or announcements can't be read, the last state counts. */
+  /**
+   * Whether calls may have failed since the last call of this method. If endpoints or announcements can't be read, the
+   * last state counts.
+   */
   async refresh(): Promise<boolean> {
     const { deduplicated } = this.#options;
     try {
@@ -47,7 +53,8 @@ export class SupportedHooks {
 
   async #read(): Promise<boolean> {
     const { client, namespace, service, replica } = this.#options;
-    // Endpoints first: a replica announces its hooks before it serves, so one that serves and is not among the announcements is silent.
+    // Endpoints first: a replica announces its hooks before it serves, so one that serves and has no announcement is
+    // silent.
     const found = await serviceEndpoints(client, namespace, service);
     const items = await listAll(client, collectionOf(namespace), { labelSelector: `${HOOKS_LABEL}=true` });
     const announced = new Map(items.map((item) => [nameOf(item), hooksIn(item)]));
@@ -55,7 +62,8 @@ export class SupportedHooks {
     for (const { pod, serves } of found.endpoints) {
       if (pod === undefined || pod === replica) continue;
       const hooks = announced.get(announcementName(pod));
-      // A starting replica counts as soon as it has announced its hooks. Without an announcement it may be about to write one.
+      // A starting replica counts as soon as it has announced its hooks. Without an announcement it may be about to
+      // write one.
       if (hooks !== undefined || serves) serving.set(pod, hooks ?? "silent");
     }
     this.#serving = serving;

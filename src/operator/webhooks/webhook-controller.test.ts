@@ -16,7 +16,7 @@ import {
 import { at, type Json, type JsonObject, listAt, stringAt } from "../../core/json.ts";
 import { OWN_LABELS } from "../../core/registration/names.ts";
 
-test("webhooks are registered once the Service leads to a ready replica, not before", async () => {
+test("webhooks are registered once the Service has a ready replica, not before", async () => {
   const run = running();
   run.server.put(SLICE, { endpoints: [{ conditions: { ready: false } }] });
   run.controller.start();
@@ -32,7 +32,7 @@ test("webhooks are registered once the Service leads to a ready replica, not bef
   }, 10_000);
 });
 
-test("once calls to a registered webhook may have failed, its path counts as shown", async () => {
+test("once calls to a registered webhook may have failed, its path counts as exposed", async () => {
   const run = running();
   run.controller.start();
   await vi.waitFor(() => expect(run.server.objects.has(VALIDATING)).toBe(true), 10_000);
@@ -45,7 +45,7 @@ test("once calls to a registered webhook may have failed, its path counts as sho
   await vi.waitFor(() => expect(run.shown).toHaveLength(2), 10_000);
   await rounds(run, 2);
   expect(run.shown).toHaveLength(2);
-  // A new leader does not know what happened before.
+  // A new leader does not know earlier events.
   await run.controller.stop();
   const next = running();
   for (const [path, object] of run.server.objects) next.server.put(path, object);
@@ -53,7 +53,7 @@ test("once calls to a registered webhook may have failed, its path counts as sho
   await vi.waitFor(() => expect(next.shown).toHaveLength(1), 10_000);
 });
 
-test("they follow the policies and the bundle, and are not written where they are as desired", async () => {
+test("they follow the policies and the bundle, and are not written if they are as desired", async () => {
   const run = running();
   run.controller.start();
   await vi.waitFor(() => expect(rules(run.server)).toEqual(["pods"]), 10_000);
@@ -75,7 +75,7 @@ test("they follow the policies and the bundle, and are not written where they ar
   );
 });
 
-test("trust counts from when every published bundle has the next authority", async () => {
+test("the time of trust counts from when every published bundle has the next CA", async () => {
   let now = 1_000;
   const run = running({ clock: () => now });
   run.controller.start();
@@ -92,16 +92,16 @@ test("trust counts from when every published bundle has the next authority", asy
   expect(run.trusts.at(-1)).toEqual({ forMs: 8_000 });
 });
 
-test("without a usable certificate the published bundle stays, as long as it has the authority in use", async () => {
+test("without a usable certificate the published bundle stays, as long as it has the CA in use", async () => {
   const run = running();
   run.controller.start();
   await vi.waitFor(() => expect(run.server.objects.has(VALIDATING)).toBe(true), 10_000);
-  // Another leader knew more than this one does.
+  // Another leader had newer information.
   run.certificates.bundle = undefined;
   for (const path of [MUTATING, VALIDATING]) publish(run.server, path, "zero, one");
   await rounds(run, 2);
   expect(bundleIn(run.server)).toBe("zero, one");
-  // Hooks follow the policies all the same.
+  // Hooks still follow the policies.
   seat(run, "1");
   await vi.waitFor(() => expect(rules(run.server)).toEqual(["pods", "services"]), 10_000);
   expect(bundleIn(run.server)).toBe("zero, one");
@@ -114,7 +114,7 @@ test("without a usable certificate the published bundle stays, as long as it has
   await rounds(run, 3);
   expect(run.server.objects.has(VALIDATING)).toBe(false);
 
-  // And a replica that has nothing itself leaves what it finds.
+  // A replica without a certificate keeps the existing bundle.
   run.certificates.ownAuthority = undefined;
   publish(run.server, MUTATING, "zero");
   await rounds(run, 2);
@@ -140,7 +140,7 @@ test("a webhook configuration of another owner is left, and the conflict logged 
     /MutatingWebhookConfiguration usher belongs to ushers-guild/,
   );
 
-  // As install marks what it takes over.
+  // As install marks objects that it takes over.
   run.server.put(MUTATING, { ...theirs, metadata: { labels: OWN_LABELS } });
   await vi.waitFor(() => expect(rules(run.server)).toEqual(["pods"]), 10_000);
 });
@@ -208,7 +208,7 @@ test("fields of another manager that make the configuration invalid are replaced
   }, 10_000);
 });
 
-test("one webhook configuration that can't be repaired does not hold up the other", async () => {
+test("one webhook configuration that can't be repaired does not block the other", async () => {
   const run = running();
   run.controller.start();
   await rounds(run, 2);
@@ -223,7 +223,7 @@ test("one webhook configuration that can't be repaired does not hold up the othe
   expect(bundleIn(run.server)).toBe("edited");
 });
 
-test("a change of the view that no hook follows sends no request", async () => {
+test("a change of the view that affects no hook sends no request", async () => {
   const run = running({ resyncMs: 3_600_000 });
   run.controller.start();
   await vi.waitFor(() => expect(run.server.asked.at(-1)).toContain("customresourcedefinitions"), 10_000);
@@ -231,7 +231,7 @@ test("a change of the view that no hook follows sends no request", async () => {
   seat(run, "1");
   await vi.waitFor(() => expect(rules(run.server)).toEqual(["pods", "services"]), 10_000);
   const asked = run.server.asked.length;
-  // Each is a round of its own; the last one shows that they have been.
+  // Each is a separate round; the last one shows that all have run.
   for (let row = 2; row < 6; row++) {
     seat(run, String(row));
     await new Promise((resolve) => setTimeout(resolve, 250));
@@ -243,7 +243,7 @@ test("a change of the view that no hook follows sends no request", async () => {
   expect(later.filter((one) => one.startsWith("GET") && one.includes("webhookconfigurations"))).toHaveLength(
     2,
   );
-  // What replicas answer is read with them.
+  // The announcements of replicas are read with them.
   expect(later.filter((one) => !/webhookconfigurations|endpointslices|configmaps/.test(one))).toEqual([]);
   expect(run.trusts).toHaveLength(1);
 });

@@ -47,17 +47,17 @@ export interface WebhookControllerOptions {
   readonly publish?: (events: readonly EventToWrite[]) => void;
 }
 
-/** Since when API servers trust the authority of the next pair, by the monotonic clock. */
+/** Since when API servers trust the CA of the next pair, by the monotonic clock. */
 type TrustSeen = Exclude<Trust, object> | { readonly since: number };
 
-/** Reconciles both webhook configurations with the policies of the moment and the certificate in use. */
+/** Reconciles both webhook configurations with the current policies and the certificate in use. */
 export class WebhookController {
   readonly #options: WebhookControllerOptions;
   readonly #supported: SupportedHooks;
   #trust: TrustSeen = "not yet";
-  /** Calls may have failed, and the paths with that been shown. */
+  /** Calls may have failed and exposed the paths. */
   #callsFailed = false;
-  /** The desired webhooks at the last time that the stored ones were equal or were made equal. */
+  /** The desired webhooks when the stored ones were last equal or made equal. */
   #reconciled: readonly JsonObject[] | undefined;
 
   constructor(options: WebhookControllerOptions) {
@@ -97,7 +97,7 @@ export class WebhookController {
     return ownership === undefined ? objects : ownedBy(ownership, objects);
   }
 
-  /** Most changes of the view do not change the webhooks: then the API server is not asked. */
+  /** Most changes of the view do not change the webhooks: then the API server is not called. */
   async follow(may: () => boolean): Promise<void> {
     const ownership = this.#options.ownership();
     if (ownership === undefined || !this.#manages) return;
@@ -111,7 +111,7 @@ export class WebhookController {
   }
 
   async reconcile(may: () => boolean): Promise<void> {
-    // Hooks follow from all policies, so not before the view has synced.
+    // Hooks depend on all policies, so not before the view has synced.
     if (this.#options.ready?.() === false) return;
     if (!this.#manages) {
       await this.#compare();
@@ -126,7 +126,7 @@ export class WebhookController {
     this.#reconciled = undefined;
     let done = true;
     for (const plain of webhooks) {
-      // A failure with one must not hold up the other.
+      // A failure with one must not block the other.
       try {
         const live = await this.#options.objects.read(plain);
         if (live !== undefined && !isWrittenByUsher(live)) {
@@ -146,7 +146,7 @@ export class WebhookController {
         failures.push(error);
       }
     }
-    // Only the path of a stored entry is called, and shown.
+    // Only the path of a stored entry is called, and exposed.
     if (this.#callsFailed && stored.some((one) => listAt(one, "webhooks").length > 0))
       this.#options.certificates.pathsShown();
     this.#callsFailed &&= failures.length > 0;
@@ -173,14 +173,14 @@ export class WebhookController {
     const { certificates, repairs, log } = this.#options;
     const { bundle, injected, announced = true } = certificates;
     if ((bundle === undefined && injected === undefined) || !(await this.#isReady()) || !may()) return false;
-    // Without entries it causes no calls, and tells every replica the path token of the entries to come.
+    // Without entries it causes no calls, and gives every replica the path token of future entries.
     const wanted = announced ? this.#trusting(plain, undefined) : { ...plain, webhooks: [] };
     await repairs.write(wanted, undefined, webhookDeviations);
     log.info({ object: describeObject(plain) }, "webhook configuration created");
     return announced && injected === undefined;
   }
 
-  /** With the bundle that it shall have. */
+  /** With the desired bundle. */
   #trusting(plain: JsonObject, live: JsonObject | undefined): JsonObject {
     const { bundle, injected, ownAuthority } = this.#options.certificates;
     if (injected !== undefined) return withInjectedBundle(plain, live, injected);
@@ -196,7 +196,8 @@ export class WebhookController {
     if (opened !== undefined && !(await this.#isReady())) return false;
     if (!(await this.#repairClosed(plain, live, may))) return false;
     if (opened === undefined) return true;
-    // The note goes last: if this try is interrupted, by a conflict or by another leader, the next one finds it and reports the event.
+    // The annotation is removed last: if this attempt is interrupted, by a conflict or by another leader, the next one
+    // finds it and reports the event.
     const { objects } = this.#options;
     const closed = await objects.read(plain);
     if (closed === undefined || !may() || !(await objects.patch(closed, FORGET_OPENED))) return false;
@@ -210,7 +211,7 @@ export class WebhookController {
     const waits = isFirst && certificates.announced === false;
     const trusting = waits ? { ...plain, webhooks: [] } : this.#trusting(plain, live);
     const wanted = withCloudExpressions(trusting, live);
-    // An entry that is to be closed is open until the injector has come.
+    // An entry that is to be fail-closed stays fail-open until the injector has run.
     const isFinal = !waits && equal(failurePolicies(wanted), failurePolicies(plain));
     const deviations = webhookDeviations(wanted, live);
     if (deviations.length === 0 || repairs.isInVain(wanted, live)) return isFinal;
@@ -231,7 +232,7 @@ export class WebhookController {
     return typeof this.#trust === "object" ? this.#trust : { since: this.#options.clock() };
   }
 
-  /** Whether API servers trust the next pair's authority. */
+  /** Whether API servers trust the next pair's CA. */
   get trust(): Trust {
     return typeof this.#trust === "object"
       ? { forMs: this.#options.clock() - this.#trust.since }
