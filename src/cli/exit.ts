@@ -1,4 +1,4 @@
-/** The exit codes of every command, whatever the output format. */
+/** The exit codes of every command, independent of the output format. */
 export const EXIT = {
   fine: 0,
   /** Found something: a denied object, drift. */
@@ -9,7 +9,7 @@ export const EXIT = {
   failed: 3,
 } as const;
 
-/** Ends a command with a message: what is wrong and what to do. */
+/** Ends a command with a message: the problem and the remedy. */
 export class CallError extends Error {
   readonly code: number;
 

@@ -7,7 +7,7 @@ import { wrap } from "./wrap.ts";
 /** `USHER-P01`, or short `P01`. */
 const CODE = /^(?:usher[-_])?([a-z]\d{2,})$/i;
 
-/** What `usher help USHER-P01` and `usher help codes` print. An unknown topic is an error with suggestions. */
+/** The output of `usher help USHER-P01` and `usher help codes`. An unknown topic is an error with suggestions. */
 export function explain(topic: string, commands: readonly string[], modules: readonly Module[]): string {
   const codes = codesOf(modules);
   if (topic === "codes") return codes.map(({ code, title }) => `${code}  ${title}`).join("\n");

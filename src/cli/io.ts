@@ -1,7 +1,7 @@
 import type { ModuleDeclaration } from "../core/module/declaration.ts";
 import type { Operand } from "../core/module/operand.ts";
 
-/** Where text goes. */
+/** An output stream. */
 export interface Output {
   write(text: string): unknown;
   readonly isTTY?: boolean | undefined;
@@ -9,13 +9,13 @@ export interface Output {
   readonly columns?: number | undefined;
 }
 
-/** What a command uses of its process, so that tests can run commands in theirs. */
+/** The parts of a process that a command uses, so that tests can run commands in their own. */
 export interface Io {
   readonly stdin: AsyncIterable<Uint8Array | string>;
   readonly stdout: Output;
   readonly stderr: Output;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** What the user types: `usher`, `kubectl usher` for the plugin, or the name of an operand. */
+  /** The typed name: `usher`, `kubectl usher` for the plugin, or the name of an operand. */
   readonly name: string;
   /** The modules that commands run with. */
   readonly modules: readonly ModuleDeclaration[];
@@ -28,7 +28,7 @@ export function nameFrom(path: string, modules: readonly ModuleDeclaration[] = [
   return operand?.name ?? "usher";
 }
 
-/** The operand of this name, where it is one. */
+/** The operand of this name, if it is one. */
 export function operandCalled(name: string, modules: readonly ModuleDeclaration[]): Operand | undefined {
   return modules.find(({ operand }) => operand?.name === name)?.operand;
 }

@@ -14,7 +14,7 @@ process.on("uncaughtException", (error) => {
   process.exit(EXIT.failed);
 });
 
-// bin/usher passes the name that it was called by; an installed program has it as its own path.
+// bin/usher passes the name that it was called by; an installed program has it in its own path.
 const name = nameFrom(process.env["USHER_CALLED_AS"] ?? process.argv[1] ?? "", modules);
 const { stdin, stdout, stderr, env } = process;
 process.exitCode = await run(process.argv.slice(2), { stdin, stdout, stderr, env, name, modules });

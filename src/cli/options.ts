@@ -90,7 +90,7 @@ function integer(text: string, max: number, message: string): number {
   return value;
 }
 
-/** A flag that may be given several times: its value is a list. Any other counts once. */
+/** A flag that may be repeated: its value is a list. Any other counts once. */
 export class Repeatable extends Option {
   constructor(flags: string, description: string) {
     super(flags, `${description}; may be repeated`);
@@ -114,7 +114,7 @@ export function sourceFlag(
   return new Repeatable("--source <dir>", description);
 }
 
-/** Makes a second use of a flag that counts once an error, in all commands: the first value would be lost in silence. */
+/** Makes a repeated single-value flag an error, in all commands: the first value would be lost silently. */
 export function rejectRepeated(command: Command): Command {
   const given = new Set<string>();
   for (const option of command.options) {

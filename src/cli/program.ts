@@ -24,7 +24,7 @@ import {
 import { testCommand } from "./test/test-command.ts";
 import { version } from "./version.ts";
 
-/** What a command returns beside its output. */
+/** The result of a command beside its output. */
 export interface Outcome {
   code: number;
 }
@@ -96,7 +96,7 @@ function serveCommand(usher: Command, io: Io): void {
       "serving certificate (PEM), reloaded when it changes (default: generated at start)",
     )
     .option("--tls-key <file>", "private key of the certificate (PEM)")
-    .option("--client-ca <file>", "require client certificates of this authority (PEM)")
+    .option("--client-ca <file>", "require client certificates of this CA (PEM)")
     .option(
       "--drain-seconds <n>",
       "seconds to keep serving after SIGTERM, so that clients notice",
@@ -157,7 +157,7 @@ function reviewCommand(usher: Command, io: Io, outcome: Outcome): void {
     .command("review")
     .summary("evaluate manifests exactly as the webhook would")
     .description(
-      "Evaluates manifests, files with several documents, directories and recorded AdmissionReviews: the API server's defaults, mutate, then validate on the result. Objects count together, in the order given. Policies and objects are those of --source, or of the kubeconfig's cluster, by the configuration of its installation; nothing is changed there. What the source does not contain is reported as unknown, not guessed. -n, --as and --operation do not apply to recorded AdmissionReviews.",
+      "Evaluates manifests, files with several documents, directories and recorded AdmissionReviews: the API server's defaults, mutate, then validate on the result. Objects count together, in the order given. Policies and objects are those of --source, or of the kubeconfig's cluster, by the configuration of its installation; nothing is changed there. Facts that the source does not contain are reported as unknown, not guessed. -n, --as and --operation do not apply to recorded AdmissionReviews.",
     )
     .argument("[file...]", "files or directories; - for standard input")
     .addOption(sourceFlag())
@@ -255,14 +255,14 @@ function manifestsCommand(usher: Command, io: Io): void {
     .command("manifests")
     .summary("print the objects that install would apply")
     .description(
-      "Prints all objects of an installation: the Deployment, and the CRDs and RBAC that modules declare. Webhook configurations are not among them: usher writes them at run time, as policies ask for them. With --webhooks they are printed instead, for an installation with manageWebhooks: false. Nothing is applied.",
+      "Prints all objects of an installation: the Deployment, and the CRDs and RBAC that modules declare. Webhook configurations are not included: usher writes them at run time, as policies need them. With --webhooks they are printed instead, for an installation with manageWebhooks: false. Nothing is applied.",
     )
     .option("--webhooks", "print the webhook configurations instead")
-    .option("--operator <module>", "print what runs the operator of a module instead")
+    .option("--operator <module>", "print the objects of a module's operator instead")
     .addOption(
       sourceFlag("policies that the webhooks follow: a directory of YAML or JSON files, or one file"),
     )
-    .option("--ca-bundle <file>", "certificate authority (PEM) of the webhooks")
+    .option("--ca-bundle <file>", "CA certificate (PEM) of the webhooks")
     .option(
       "--path-token <token>",
       "first segment of their paths, 40 hexadecimal digits (default with manageWebhooks: false: a new one)",
@@ -300,11 +300,11 @@ function watchdogCommand(usher: Command, io: Io): void {
 function operatorCommand(usher: Command, io: Io): void {
   const operator = usher
     .command("operator")
-    .summary("keep the operand that a custom resource of a module asks for")
+    .summary("manage the operand of a module's custom resource")
     .description(
-      "Keeps an operand in the cluster, apart from usher's own replicas: its workload, configuration, certificate, roles and webhook follow the custom resource, and what is edited or deleted is restored. Several may run; one leads. Ends on SIGTERM; the operand goes on.",
+      "Manages an operand in the cluster, apart from usher's own replicas: its workload, configuration, certificate, roles and webhook follow the custom resource, and edited or deleted objects are restored. Several may run; one leads. Ends on SIGTERM; the operand keeps running.",
     )
-    .argument("<module>", "the module whose operand is kept")
+    .argument("<module>", "the module whose operand is managed")
     .option("-q, --quiet", "print only results and errors")
     .addOption(logLevel());
   connecting(operator).action(async (module: string, options) => {
@@ -383,7 +383,7 @@ function versionCommand(usher: Command, io: Io): void {
   usher
     .command("version")
     .summary("print the version")
-    .description("Prints the version of this program. Nothing is asked of a cluster.")
+    .description("Prints the version of this program, without a call to a cluster.")
     .addOption(output(["text", "json"], "text", "output format"))
     .addHelpText("after", `\nExample:\n  ${io.name} version -o json`)
     .action(({ output: format }: { readonly output: "text" | "json" }) => {

@@ -53,7 +53,7 @@ describe("reading", () => {
     expect(at(value, ...keys)).toEqual(expected);
   });
 
-  test("stringAt and listAt give only what they name", () => {
+  test("stringAt and listAt return only values of their type", () => {
     const value = { text: "x", list: [1], number: 1, nothing: null };
     expect(stringAt(value, "text")).toBe("x");
     for (const key of ["list", "number", "nothing", "missing"]) expect(stringAt(value, key)).toBeUndefined();
@@ -62,7 +62,7 @@ describe("reading", () => {
   });
 });
 
-test("setOwn makes an own member of any key and leaves the prototype alone", () => {
+test("setOwn creates an own member for any key and leaves the prototype unchanged", () => {
   fc.assert(
     fc.property(anyKey, (key) => {
       const target: Record<string, Json> = {};
@@ -118,7 +118,7 @@ describe("equal", () => {
   });
 });
 
-test("canonical text reads back as an equal value, whatever the order of keys", () => {
+test("canonical text parses to an equal value, for any order of keys", () => {
   fc.assert(
     fc.property(jsonObjectWith(anyKey), (value) => {
       const turned: Record<string, Json> = {};
@@ -154,7 +154,7 @@ test.each<[Json, number, number, boolean]>([
   [{ a: [1, { b: null }], c: "x" }, 5, 3, false],
   [{ a: [1, { b: null }], c: "x" }, 6, 2, false],
   [[1, 2], 2, 9, false],
-])("%j holds at most %i values and %i levels: %s", (value, values, depth, expected) => {
+])("%j has at most %i values and %i levels: %s", (value, values, depth, expected) => {
   expect(holdsAtMost(value, values, depth)).toBe(expected);
 });
 
@@ -163,11 +163,11 @@ test.each<[string, Json, number]>([
   ["a number", 1, 8],
   ["a list", [1, 2], 64],
   ["an object with a key that is new", { a: null }, 56 + 101 + 8],
-])("the memory of %s", (_, value, bytes) => {
+])("estimates the memory of %s", (_, value, bytes) => {
   expect(memoryOf(value, new Set())).toBe(bytes);
 });
 
-test("a key that is known takes less memory, and any depth is counted", () => {
+test("a known key takes less memory, and any depth is counted", () => {
   const known = new Set<string>();
   expect(memoryOf({ a: null }, known)).toBeGreaterThan(memoryOf({ a: null }, known));
   let deep: Json = [];

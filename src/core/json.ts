@@ -1,6 +1,6 @@
 /**
- * JSON as it comes off the wire. Everything here is plain data made by `JSON.parse` or by the YAML reader, so
- * `__proto__` and `constructor` may be ordinary keys: read with `own`, never with a bare index on user-chosen keys.
+ * JSON from the wire. Everything here is plain data from `JSON.parse` or the YAML reader, so `__proto__` and
+ * `constructor` may be ordinary keys: read with `own`, never with a plain index on user-chosen keys.
  */
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
 export type JsonObject = { readonly [key: string]: Json | undefined };
@@ -10,7 +10,7 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The value that an object holds itself under `key`; inherited properties do not exist for us. */
+/** The own value of an object under `key`; inherited properties are ignored. */
 export function own(value: Json | undefined, key: string): Json | undefined {
   return isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined;
 }
@@ -31,7 +31,7 @@ export function stringAt(value: Json | undefined, ...keys: readonly (string | nu
   return typeof found === "string" ? found : undefined;
 }
 
-/** The list at a chain of keys; empty where there is none, as Kubernetes treats absent and empty lists alike. */
+/** The list at a chain of keys; empty if absent, because Kubernetes treats absent and empty lists alike. */
 export function listAt(value: Json | undefined, ...keys: readonly (string | number)[]): readonly Json[] {
   const found = at(value, ...keys);
   return Array.isArray(found) ? found : [];
@@ -42,7 +42,7 @@ export function textOf(value: Json | undefined): string {
   return typeof value === "string" ? value : (JSON.stringify(value) ?? "");
 }
 
-/** Sets an own property even where the key is `__proto__`, which plain assignment would take for the prototype. */
+/** Sets an own property even if the key is `__proto__`, which plain assignment would treat as the prototype. */
 export function setOwn(target: Record<string, Json | undefined>, key: string, value: Json): void {
   if (key === "__proto__") {
     Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true });
@@ -53,7 +53,7 @@ export function setOwn(target: Record<string, Json | undefined>, key: string, va
 
 /** Deep equality of two JSON values; the order of keys does not count, an `undefined` member counts as absent. */
 export function equal(a: Json | undefined, b: Json | undefined): boolean {
-  // A list of what is still to be compared, not recursion: a request may be nested 10,000 deep, and the stack ends before.
+  // A work list, not recursion: a request may be nested 10,000 deep, beyond the stack's limit.
   const pending = [a, b];
   while (pending.length > 0) {
     const right = pending.pop();
@@ -87,7 +87,7 @@ function sameMembers(a: JsonObject, b: JsonObject, pending: (Json | undefined)[]
   return count === 0;
 }
 
-/** False where two values differ at once; what can't be seen at once is put with what is still to be compared. */
+/** False if two values differ at the top; nested values are added to the work list. */
 function maybeSame(a: Json | undefined, b: Json | undefined, pending: (Json | undefined)[]): boolean {
   if (a === b) return true;
   if (typeof a !== "object" || typeof b !== "object") return false;
@@ -95,11 +95,11 @@ function maybeSame(a: Json | undefined, b: Json | undefined, pending: (Json | un
   return true;
 }
 
-/** A copy that shares nothing with the value that it was made from. */
+/** A deep copy. */
 export function copyOf(value: Json): Json {
   if (Array.isArray(value)) return value.map(copyOf);
   if (!isObject(value)) return value;
-  // A spread keeps the shape, and copies `__proto__` as an own member; assigning to one that is there already is safe.
+  // A spread keeps the shape, and copies `__proto__` as an own member; assigning to an existing member is safe.
   const copy: Record<string, Json | undefined> = { ...value };
   for (const key of Object.keys(copy)) {
     const member = copy[key];
@@ -109,7 +109,7 @@ export function copyOf(value: Json): Json {
   return copy;
 }
 
-/** One spelling for one meaning: keys sorted by code unit, so that equal values give equal text. */
+/** One spelling per meaning: keys sorted by code unit, so that equal values give equal text. */
 export function canonical(value: Json | undefined): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
   if (!isObject(value)) return JSON.stringify(value ?? null);
@@ -120,17 +120,18 @@ export function canonical(value: Json | undefined): string {
   return `{${members.join(",")}}`;
 }
 
-/** Keys that are remembered as known: objects of Kubernetes have some hundred. */
+/** Keys that are counted as known: objects of Kubernetes have some hundred. */
 const MOST_KEYS = 1_000;
 
 /**
- * The memory that a parsed value takes, estimated by constants of V8. A key costs much where it is first seen: V8 keeps the text, and a
- * shape of the object. Measured, ordinary objects take two thirds of it, and objects that are made to be large as much; only many objects
- * of ever other sets of the same few keys take twice as much. @param known The keys that were seen before.
+ * The estimated memory of a parsed value, by constants of V8. A key is expensive the first time: V8 keeps the string,
+ * and a shape of the object. Measured, ordinary objects take two thirds of the estimate, and deliberately large ones
+ * all of it; only many objects with ever different sets of the same few keys take twice as much. @param known The keys
+ * that were seen before.
  */
 export function memoryOf(value: Json | undefined, known: Set<string>): number {
   let bytes = 0;
-  // A list, not recursion: what an API server stores may be nested deeper than the stack.
+  // A work list, not recursion: a stored object may be nested deeper than the stack.
   const pending = [value];
   while (pending.length > 0) {
     const here = pending.pop();
@@ -154,7 +155,7 @@ export function memoryOf(value: Json | undefined, known: Set<string>): number {
 
 export const TOO_DEEP = Number.NEGATIVE_INFINITY;
 
-/** Whether a value holds at most this number of values and levels, itself included. Stops counting there. */
+/** Whether a value has at most this number of values and levels, itself included. Stops counting there. */
 export function holdsAtMost(
   value: Json | undefined,
   values: number,

@@ -12,13 +12,13 @@ export function pointer(path: Path): string {
   return text;
 }
 
-/** Hardly any key has either, and to replace nothing costs more than to look. */
+/** Few keys have either, and a replacement without a match costs more than a check. */
 function escaped(key: string): string {
   const text = key.includes("~") ? key.replaceAll("~", "~0") : key;
   return text.includes("/") ? text.replaceAll("/", "~1") : text;
 }
 
-/** The steps of an RFC 6901 pointer; list indexes stay text, as the pointer alone does not distinguish them from keys. */
+/** The steps of an RFC 6901 pointer; list indexes stay strings, because the pointer alone does not distinguish them from keys. */
 export function steps(text: string): string[] {
   if (text === "") return [];
   return text
@@ -38,7 +38,7 @@ export function atPointer(value: Json | undefined, text: string): Json | undefin
   return here;
 }
 
-/** As Kubernetes prints it for people: `spec.containers[0].image`, `metadata.labels[app.kubernetes.io/name]`. */
+/** In Kubernetes' notation: `spec.containers[0].image`, `metadata.labels[app.kubernetes.io/name]`. */
 export function fieldPath(path: Path): string {
   let text = "";
   for (const step of path) {
@@ -48,7 +48,7 @@ export function fieldPath(path: Path): string {
   return text;
 }
 
-/** The path that `fieldPath` prints, `undefined` where a text is none. Digits in brackets are an index, or a key of a map. */
+/** Parses the output of `fieldPath`; `undefined` for anything else. Digits in brackets are an index, or a key of a map. */
 export function parseFieldPath(text: string): Path | undefined {
   const path: (string | number)[] = [];
   const step = /(?:^|\.)([A-Za-z0-9_-]+)|\[([^\]]+)\]/y;

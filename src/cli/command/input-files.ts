@@ -7,7 +7,7 @@ import { CallError } from "../exit.ts";
 import { readStream, readWhole } from "../review/input.ts";
 import { describeProblems } from "../review/problems.ts";
 
-/** Reads the files that a call names, `-` being standard input. What can't be read ends the command. */
+/** Reads the files of a call, `-` being standard input. An unreadable file ends the command. */
 export class InputFiles {
   readonly #stdin: AsyncIterable<Uint8Array | string>;
   #stdinRead = false;

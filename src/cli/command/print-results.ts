@@ -6,10 +6,10 @@ import type { WriteAttempt } from "./write.ts";
 
 const WOULD_CHANGE = "would change";
 
-/** What became of one object; the JSON output is exactly this. */
+/** The result of one object; the JSON output is exactly this. */
 export interface WriteResult {
   readonly object: { readonly kind: string; readonly namespace?: string; readonly name: string };
-  /** Or the command's own word for an object that was written. */
+  /** Or the command's own word for a written object. */
   readonly result: typeof WOULD_CHANGE | "unchanged" | "failed" | string;
   readonly changes: readonly string[];
   readonly warnings?: readonly string[];

@@ -17,8 +17,8 @@ import type { ShellOptions } from "./run-command.ts";
 import { type WriteAttempt, Writer } from "./write.ts";
 
 /**
- * Finds what a plan would change, by a server-side dry run of every write, then makes the writes that change something, unless it is a
- * dry run, and shows what became of each object. Returns the exit code.
+ * Determines the changes of a plan by a server-side dry run of every write, then makes the effective writes, unless it
+ * is a dry run, and shows the result of each object. Returns the exit code.
  */
 export async function writePlan(
   command: Command,
@@ -93,7 +93,7 @@ async function each(
 }
 
 export interface ConcurrencyOptions {
-  /** How many run at once. */
+  /** The number of concurrent writes. */
   readonly parallel: number;
   /** After each item, before the next one. */
   readonly pauseMs: number;

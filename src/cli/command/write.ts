@@ -7,10 +7,10 @@ import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import type { PlannedChange, WriteOutcome } from "../../core/module/command.ts";
 import type { PlannedWrite } from "../../core/module/reconciler.ts";
 
-/** Each conflict means that another writer made progress; more than these in a row are no coincidence. */
+/** Each conflict means that another writer made progress; more than these in a row are not a coincidence. */
 const ATTEMPTS = 5;
 
-/** What a write came to. No changes: the object is as planned already. */
+/** The result of a write. No changes: the object is already as planned. */
 export type WriteAttempt =
   | { readonly changes: readonly string[]; readonly warnings: readonly string[] }
   | { readonly failed: string };
@@ -29,7 +29,7 @@ export class Writer {
     this.#fieldManager = fieldManager;
   }
 
-  /** What the write would change: admission runs, nothing is stored. */
+  /** The changes of the write: admission runs, nothing is stored. */
   async dryRun(change: PlannedChange): Promise<WriteAttempt> {
     return this.#attempt(change, true).catch((error: unknown) => {
       // Nothing was written yet, so an unreachable API server ends the command.
@@ -88,7 +88,7 @@ function difference(stored: JsonObject | undefined, written: JsonObject | undefi
   return { changes: changesBetween(content(stored), content(written)) };
 }
 
-/** Without what the API server changes at every write. */
+/** Without fields that the API server changes at every write. */
 function content(object: JsonObject): JsonObject {
   const metadata = isObject(object["metadata"]) ? object["metadata"] : {};
   const { managedFields: _managers, resourceVersion: _version, generation: _generation, ...kept } = metadata;

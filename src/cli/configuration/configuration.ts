@@ -54,10 +54,10 @@ const tracing = z
       .min(0)
       .max(1)
       .optional()
-      .describe("The share of reviews that are traced where the API server sends no traceparent. Default 1."),
+      .describe("The share of reviews that are traced if the API server sends no traceparent. Default 1."),
   })
   .optional()
-  .describe("Where spans of reviews go. Default none: reviews are not traced.");
+  .describe("The collector of review spans. Default none: reviews are not traced.");
 
 /** `spec.watchdog` of the configuration. */
 const WATCHDOG = z.strictObject({
@@ -72,7 +72,7 @@ const WATCHDOG = z.strictObject({
     .array(name)
     .max(64)
     .optional()
-    .describe("Modules whose webhooks are opened though they stay closed by default. Default none."),
+    .describe("Modules whose webhooks are opened although they stay closed by default. Default none."),
 });
 
 const spec = z.strictObject({
@@ -93,7 +93,7 @@ const spec = z.strictObject({
     .array(name)
     .max(256)
     .optional()
-    .describe("Namespaces that usher leaves alone altogether: no webhook matches them. Default none."),
+    .describe("Namespaces that usher ignores completely: no webhook matches them. Default none."),
   workloads: z
     .array(
       z.strictObject({
@@ -118,19 +118,19 @@ const spec = z.strictObject({
     .string()
     .regex(/^v?[0-9]{1,3}\.[0-9]{1,3}(\.[0-9]{1,3})?$/, "must be a release of Kubernetes, like 1.37")
     .optional()
-    .describe("The release that usher assumes where no API server says which it is. Default unknown."),
+    .describe("The release that usher assumes without an API server. Default unknown."),
   manageCrds: z
     .boolean()
     .optional()
     .describe(
-      "Whether usher registers and repairs its CRDs. With false it has no right to them, and you apply them. Default true.",
+      "Whether usher registers and repairs its CRDs. With false it has no permission on them, and you apply them. Default true.",
     ),
   featureGates: z.record(name, z.boolean()).optional().describe("Feature gates."),
   certificates: z
     .enum(CERTIFICATE_MODES)
     .optional()
     .describe(
-      "Who makes the serving certificate: usher, cert-manager, OpenShift's service CA or you. Default Own.",
+      "The issuer of the serving certificate: usher, cert-manager, OpenShift's service CA or you. Default Own.",
     ),
   certificateSecret: name
     .optional()
@@ -142,7 +142,7 @@ const spec = z.strictObject({
       group: name.optional().describe("Default cert-manager.io."),
     })
     .optional()
-    .describe("With certificates: CertManager, the issuer. Default an authority of usher's own."),
+    .describe("With certificates: CertManager, the issuer. Default a CA for usher alone."),
   manageWebhooks: z
     .boolean()
     .optional()
@@ -157,16 +157,18 @@ const spec = z.strictObject({
     .boolean()
     .optional()
     .describe("Whether usher's pods run on nodes of the control plane, and only there. Default false."),
-  networkPolicy: NETWORK_POLICY.optional().describe("Who may connect to usher's pods. Default anyone."),
+  networkPolicy: NETWORK_POLICY.optional().describe("The NetworkPolicy of usher's pods. Default none."),
   clientCa: z
     .string()
     .max(65_536)
     .optional()
     .describe(
-      "The authority of the client certificates that API servers present to webhooks, as PEM: other clients are refused. Default any client may call.",
+      "The CA of the client certificates that API servers present to webhooks, as PEM: other clients are refused. Default any client may call.",
     ),
   tracing,
-  watchdog: WATCHDOG.optional().describe("What is opened while no replica of usher is ready."),
+  watchdog: WATCHDOG.optional().describe(
+    "The watchdog, which opens webhooks while no replica of usher is ready.",
+  ),
   modules: z
     .record(name, z.record(z.string(), z.unknown()))
     .optional()
@@ -337,7 +339,7 @@ function tracingOf(read: z.infer<typeof tracing>): Pick<Installation, "tracing">
   return { tracing: { endpoint, ...(sampling === undefined ? {} : { sampling }) } };
 }
 
-/** A module that does not exist would never be opened, though someone counts on it. */
+/** A module that does not exist would never be opened, although an administrator relies on it. */
 function watchdogOf(
   modules: readonly Module[],
   { enabled, openAfterSeconds, open = [] }: z.infer<typeof WATCHDOG>,

@@ -5,7 +5,7 @@ import { CallError } from "../exit.ts";
 /** `spec.modules` of a configuration: settings by module. `enabled` is a setting of every module. */
 export type GivenSettings = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
-/** The modules that take part in this configuration. What is off is not assembled, so it has no hooks, reads or rights. */
+/** The enabled modules of this configuration. Disabled ones are not assembled, so they have no hooks, reads or permissions. */
 export function enabledModules(modules: readonly Module[], given: GivenSettings = {}): Module[] {
   return modules.filter(({ name }) => given[name]?.["enabled"] !== false);
 }

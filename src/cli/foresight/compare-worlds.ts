@@ -29,7 +29,7 @@ export interface WhatIfOptions extends CompareOptions {
   readonly serverDryRun: "auto" | "never";
 }
 
-/** What an edit of policies changes; returns the exit code. */
+/** Shows the effect of an edit of policies; returns the exit code. */
 export async function diff(options: CompareOptions, io: Io): Promise<number> {
   if ((options.filename ?? []).length + (options.remove ?? []).length === 0)
     throw new CallError("specify policies with -f, or --remove KIND/NAME");
@@ -41,7 +41,7 @@ export async function diff(options: CompareOptions, io: Io): Promise<number> {
   });
 }
 
-/** What happens if objects, policies and nodes change; returns the exit code. */
+/** Shows the effect of changed objects, policies and nodes; returns the exit code. */
 export async function whatIf(named: readonly string[], options: WhatIfOptions, io: Io): Promise<number> {
   const files = [...named, ...(options.filename ?? [])];
   if (files.length + (options.remove ?? []).length + (options.cordon ?? []).length === 0)
@@ -60,7 +60,7 @@ export async function whatIf(named: readonly string[], options: WhatIfOptions, i
 interface Comparing extends Pick<EditContext, "allowed" | "otherwise"> {
   readonly files: readonly string[];
   readonly cordon?: readonly string[];
-  /** Whether to say where pods may run. */
+  /** Whether to compute where pods may run. */
   readonly placements: boolean;
   readonly poolLabel?: string | undefined;
   /** Whether new objects are sent to a live cluster as a dry run. */
@@ -117,7 +117,7 @@ async function compareWorlds(options: CompareOptions, io: Io, how: Comparing): P
   }
 }
 
-/** The edits that a call names; `undefined` where one of them is wrong, which is then reported. */
+/** The edits of a call; `undefined` if one of them is invalid, which is then reported. */
 export async function readEdits(
   { world, resources }: OpenedWorld,
   options: CompareOptions,
@@ -210,7 +210,7 @@ function report(foresight: Foresight, reported: Reported, screen: Terminal): voi
     screen.note("where pods may run is not known: there are no nodes here");
 }
 
-/** What other admission makes of new objects. */
+/** Changes of other admission to new objects. */
 function printDryRuns(results: readonly DryRunResult[], { out, width }: Terminal): void {
   if (results.length === 0) return;
   const rows = results.flatMap(({ name, result, changes }) =>

@@ -17,7 +17,7 @@ export interface Edit {
   /** `ClusterPodSchedulingPolicy etcd-pool` */
   readonly name: string;
   readonly what: "added" | "changed" | "removed" | "cordoned";
-  /** A policy, an object that usher's modules judge by, or a workload. */
+  /** A policy, an object that usher's modules read, or a workload. */
   readonly of: "policy" | "namespace" | "node" | "workload";
   /** As it is written. */
   readonly manifest?: Manifest;
@@ -33,12 +33,12 @@ export interface EditContext {
   readonly resources: Resources;
   /** Of objects without one. */
   readonly namespace: string | undefined;
-  /** What may be edited, and what to do about anything else. */
+  /** The objects that may be edited, and the remedy for others. */
   readonly allowed: readonly Edit["of"][];
   readonly otherwise: string;
 }
 
-/** The edits that manifests come to. A manifest that can't be one is a problem at its place. */
+/** The edits of manifests. An invalid manifest is a problem at its position. */
 export function editsOf(input: Input, context: EditContext): Edits {
   const edits: Edit[] = [];
   const problems: InputProblem[] = [...input.problems];

@@ -42,7 +42,7 @@ function diffCommand(usher: Command, io: Io, outcome: Outcome): void {
     .command("diff")
     .summary("show what an edit of policies would change")
     .description(
-      `Judges every stored workload by the policies as they are and as they would be after the edit: which objects change and how, which are refused, which nodes gain and lose labels, which users go over their limit. Edits are policies of any kind of usher's, and namespaces with other Pod Security labels. ${NOTHING_WRITTEN}`,
+      `Evaluates every stored workload with the current and the edited policies: which objects change and how, which are refused, which nodes gain and lose labels, which users go over their limit. Edits are policies of any usher kind, and namespaces with other Pod Security labels. ${NOTHING_WRITTEN}`,
     )
     .addOption(
       new Repeatable(
@@ -85,7 +85,7 @@ function whatIfCommand(usher: Command, io: Io, outcome: Outcome): void {
     .command("what-if")
     .summary("show what happens to workloads and nodes if something changes")
     .description(
-      `Compares a cluster before and after: manifests, edits of policies, nodes that come, go, or are relabelled, tainted or cordoned, alone or together. Shows what is refused, changed and admitted again, where pods may run by the scheduler's filters, pods that fit nowhere, pools that empty or fill, and running pods that would not be admitted again. With a live cluster new objects are first sent as a server-side dry run, so that other admission counts. ${NOTHING_WRITTEN}`,
+      `Compares a cluster before and after: manifests, edits of policies, nodes that are added, removed, relabelled, tainted or cordoned, alone or together. Shows workloads that are refused, changed or admitted again, where pods may run by the scheduler's filters, pods that fit nowhere, pools that empty or fill, and running pods that would not be admitted again. With a live cluster new objects are first sent as a server-side dry run, so that other admission counts. ${NOTHING_WRITTEN}`,
     )
     .argument("[file...]", "manifests and edits of policies: files or directories; - for standard input")
     .addOption(new Repeatable("-f, --filename <file>", "the same, as in kubectl"))
@@ -166,9 +166,9 @@ object, 3 usher or the cluster failed, or something could not be read.`,
 function replayCommand(usher: Command, io: Io, outcome: Outcome): void {
   const replay = usher
     .command("replay")
-    .summary("judge recorded requests by edited policies")
+    .summary("evaluate recorded requests with edited policies")
     .description(
-      `Judges requests of an audit log, or recorded AdmissionReviews, by the policies as they are and as they would be after an edit, and prints only what differs. Of an audit log it takes writes whose object is recorded, at level Request or RequestResponse. ${NOTHING_WRITTEN}`,
+      `Evaluates requests of an audit log, or recorded AdmissionReviews, with the current and the edited policies, and prints only differences. From an audit log it uses writes whose object is recorded, at level Request or RequestResponse. ${NOTHING_WRITTEN}`,
     )
     .option("--audit-log <file>", "audit log of the API server, as JSON lines; - for standard input")
     .option("--reviews <path>", "recorded AdmissionReviews: a file or a directory")

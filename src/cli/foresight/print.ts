@@ -20,14 +20,14 @@ export interface Entry {
   readonly style: "red" | "yellow" | undefined;
 }
 
-/** The entries to show, the worst first. Objects with the same outcome are one entry, unless all are asked for. */
+/** The entries to show, the worst first. Objects with the same result are one entry, unless all are requested. */
 export function entriesOf(
   { workloads, nodes, users }: Pick<Foresight, "workloads" | "nodes" | "users">,
   all: boolean,
 ): Entry[] {
   const entries = [
     ...workloads.map((one) => workloadEntry(one, all)),
-    // Nodes that come and go are the edits themselves.
+    // Added and removed nodes are the edits themselves.
     ...nodes.filter(({ effect }) => effect === "changed").map(standingEntry),
     ...users.map(standingEntry),
   ];
@@ -70,7 +70,7 @@ function violationCells({ message, code, policy, module }: Side["violations"][nu
   return [`! ${message}${code === "" ? "" : ` (${code})`}`, policy === "" ? module : policy] as const;
 }
 
-/** Where a pod fits nowhere, the reasons of all nodes follow. */
+/** If a pod fits nowhere, the reasons of all nodes follow. */
 function nodeCells(
   { gained, lost }: NonNullable<WorkloadDifference["nodes"]>,
   nowhere: boolean,
@@ -137,7 +137,7 @@ function standingEntry({ object, effect, lines }: StandingDifference): Entry {
   };
 }
 
-/** Rows of a table: further names and changes on rows of their own. */
+/** Rows of a table: further names and changes on separate rows. */
 function rowsOf({ names, before, after, changes }: Entry): string[][] {
   const more = names.length - SHOWN_NAMES - 1;
   const shown = more > 0 ? [...names.slice(0, SHOWN_NAMES), `and ${number(more + 1)} more`] : names;
@@ -172,7 +172,7 @@ export function printEntries(entries: readonly Entry[], { out, paint, width }: T
   }
 }
 
-/** Counts of what differs; the JSON output has them as `summary`. */
+/** Counts of differences; the JSON output has them as `summary`. */
 export function countsOf({ workloads, nodes, users, pools, notAdmitted }: Foresight) {
   const count = (effect: WorkloadDifference["effect"]) =>
     workloads.filter((one) => one.effect === effect).length;
@@ -239,7 +239,7 @@ export function summaryLines(foresight: Foresight): string[] {
   ];
 }
 
-/** How much was looked at: `looked at 3 workloads with 5 pods and 6 nodes` */
+/** The scope: `looked at 3 workloads with 5 pods and 6 nodes` */
 export function lookedAt({ looked: { workloads, pods, nodes } }: Foresight): string {
   return `looked at ${plural(workloads, "workload")} with ${plural(pods, "pod")}, and ${plural(nodes, "node")}`;
 }

@@ -33,7 +33,7 @@ interface Recorded {
 
 interface Recording {
   readonly requests: AsyncIterable<Recorded>;
-  /** Why recorded requests could not be judged, with how many. */
+  /** Why recorded requests could not be evaluated, with counts. */
   readonly skipped: Map<string, number>;
   readonly problems: InputProblem[];
 }
@@ -44,7 +44,7 @@ interface Replayed extends Difference {
   readonly when?: string;
 }
 
-/** Judges recorded requests by the policies as they are and as they would be; returns the exit code. */
+/** Evaluates recorded requests with the current and the edited policies; returns the exit code. */
 export async function replay(options: ReplayOptions, io: Io): Promise<number> {
   const { auditLog, reviews, filename = [], remove = [] } = options;
   if ((auditLog === undefined) === (reviews === undefined))
@@ -157,7 +157,7 @@ function skip(skipped: Map<string, number>, reason: string): void {
   skipped.set(reason, (skipped.get(reason) ?? 0) + 1);
 }
 
-/** `undefined` for reads; a reason where the event does not have what a request needs. */
+/** `undefined` for reads; a reason if the event does not have the parts of a request. */
 async function requestOf(
   event: JsonObject,
   { world }: OpenedWorld,

@@ -13,12 +13,12 @@ import type { Edit } from "./edits.ts";
 
 const FIELD_MANAGER = "usher-what-if";
 
-/** What the API server makes of one new object; the JSON output has it as `serverDryRun`. */
+/** The API server's response to one new object; the JSON output has it as `serverDryRun`. */
 export interface DryRunResult {
   /** `Pod shop/web` */
   readonly name: string;
   readonly result: "admitted" | "refused" | "not judged";
-  /** What other admission changed, or why the object is refused. */
+  /** Changes of other admission, or why the object is refused. */
   readonly changes: readonly { readonly message: string; readonly by: string }[];
 }
 
@@ -29,8 +29,9 @@ export interface DryRuns {
 }
 
 /**
- * Sends new workloads and namespaces to the API server as a dry run, with the rights of the user, so that in-tree policies, other webhooks
- * and quotas count. Usher's own changes are taken out again: both views judge the object afterwards.
+ * Sends new workloads and namespaces to the API server as a dry run, with the user's permissions, so that in-tree
+ * policies, other webhooks and quotas apply. Usher's own changes are removed again: both views evaluate the object
+ * afterwards.
  */
 export async function serverDryRun(
   edits: readonly Edit[],
@@ -66,7 +67,7 @@ export async function serverDryRun(
   });
 }
 
-/** Server-side apply takes neither versions nor managers. */
+/** Server-side apply accepts neither versions nor managers. */
 function sentObject(object: JsonObject): JsonObject {
   const { status: _status, ...rest } = object;
   const metadata = isObject(rest["metadata"]) ? rest["metadata"] : {};
@@ -102,7 +103,7 @@ function resultOf(
       EXIT.failed,
     );
   const by = refusedBy(message);
-  // Usher judges the object itself. A dry run that is not supported gave no other verdict.
+  // Usher evaluates the object itself. An unsupported dry run gave no other verdict.
   if (/does not support dry run/.test(message) || /\.usher\.dev$/.test(by) || response.status >= 500)
     return { result: { name, result: "not judged", changes: [{ message, by }] } };
   return { result: { name, result: "refused", changes: [{ message, by }] } };
@@ -115,7 +116,7 @@ const ENGINES: readonly (readonly [pattern: RegExp, prefix: string])[] = [
   [/violates (PodSecurity)/, ""],
 ];
 
-/** Which component of the API server, or beside it, refused: as far as its message says it. */
+/** The component that refused, as far as its message names it. */
 export function refusedBy(message: string): string {
   for (const [pattern, prefix] of ENGINES) {
     const found = pattern.exec(message);
@@ -124,7 +125,7 @@ export function refusedBy(message: string): string {
   return "API server";
 }
 
-/** What the answer has beyond the API server's defaults, in the pod's spec, labels and annotations. */
+/** Changes of the response beyond the API server's defaults, in the pod's spec, labels and annotations. */
 function otherChanges(sent: JsonObject, admitted: JsonObject, workloads: WorkloadTable): string[] {
   const { group } = groupVersionOf(stringAt(sent, "apiVersion"));
   const workload = workloads.byKind(group, stringAt(sent, "kind") ?? "");
@@ -140,5 +141,5 @@ function otherChanges(sent: JsonObject, admitted: JsonObject, workloads: Workloa
   ].filter((text) => !ADDED_BY_SERVER.test(text));
 }
 
-/** The token of the service account, and what the API server stores of it. */
+/** The token volume of the service account, as the API server adds it. */
 const ADDED_BY_SERVER = /kube-api-access-|kubernetes\.io\/serviceaccount/;

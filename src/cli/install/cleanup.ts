@@ -17,7 +17,7 @@ export interface CleanupOptions extends InstallationOptions, ApiServerOptions {
   readonly quiet?: boolean;
 }
 
-/** Removes what modules that are off left in a cluster. With --config it reads nothing of the installation. */
+/** Removes leftovers of disabled modules in a cluster. With --config it reads nothing of the installation. */
 export async function cleanup(options: CleanupOptions, io: Io): Promise<number> {
   const screen = terminal(io, options);
   return withApiServer(options, screen.note, async (client) => {

@@ -83,11 +83,16 @@ not ready in time.`,
   },
   {
     name: "cleanup",
-    summary: "remove what modules that are off left in a cluster",
+    summary: "remove leftovers of disabled modules in a cluster",
     description:
-      "Removes what modules that are off in the configuration left: marks on objects of others, such as the startup taint of nodes, and objects that usher managed for them. usher install does the same; use this where usher was deployed by other means. The configuration is that of --config, or of the existing installation.",
+      "Removes leftovers of modules that the configuration disables: marks on objects of others, such as the startup taint of nodes, and objects that usher managed for them. usher install does the same; use this if usher was deployed by other means. The configuration is that of --config, or of the existing installation.",
     flags: (command) =>
-      changing(command.option("--all", "of every module: once usher was removed without its own uninstall")),
+      changing(
+        command.option(
+          "--all",
+          "also of enabled modules: use it if usher was removed without its own uninstall",
+        ),
+      ),
     after: (usher) =>
       `\nExamples:\n  ${usher} cleanup --dry-run\n  ${usher} cleanup --all\n\nExit codes: 0 nothing is left, 2 invalid arguments or input, 3 something is\nleft; it is printed with the command that removes it.`,
     run: async () => (await import("./cleanup.ts")).cleanup,
@@ -96,7 +101,7 @@ not ready in time.`,
     name: "verify",
     summary: "check that the API server calls usher",
     description:
-      "Checks that usher's webhooks are registered, and sends an invalid policy as a dry run, which only usher can refuse: so a review has reached usher, and its response came back. Nothing is stored.",
+      "Checks that usher's webhooks are registered, and sends an invalid policy as a dry run. Only usher can refuse it, so a refusal shows that the API server reaches usher. Nothing is stored.",
     flags: (command) =>
       calling(
         command

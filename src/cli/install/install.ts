@@ -94,8 +94,8 @@ export async function install(options: InstallOptions, io: Io): Promise<number> 
       screen.note("dry run: nothing was changed");
       return EXIT.fine;
     }
-    // Before the rollout: the new pods do not tolerate the taint of a module that is off, and could stay pending. After it once more: until
-    // the last replica with the module is gone, new nodes get the taint.
+    // Before the rollout: the new pods do not tolerate the taint of a disabled module, and could stay pending. Again
+    // after it: until the last replica with the module is gone, new nodes get the taint.
     await removeLeftovers(objects, { ...leftovers, unwanted: [] });
     await carryOut(objects, plan, options, screen);
     const still = await removeLeftovers(objects, leftovers);

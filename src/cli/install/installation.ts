@@ -40,7 +40,7 @@ export interface InstallationObjects {
 /** Values that do not come from flags. */
 interface Beside {
   readonly caBundle?: string;
-  /** The existing installation, whose values are kept where no flag changes them. */
+  /** The existing installation, whose values are kept unless a flag changes them. */
   readonly installed?: Installed;
 }
 
@@ -61,7 +61,7 @@ interface Loaded {
   readonly configuration: Configuration;
 }
 
-/** Throws where a flag or the configuration is invalid: to be called before a command connects. */
+/** Throws if a flag or the configuration is invalid: to be called before a command connects. */
 export async function checkInstallation(options: InstallationOptions, io: Io): Promise<void> {
   const { loaded, configuration } = await load(options, io, undefined);
   assembleModules(loaded, options, configuration);

@@ -29,7 +29,7 @@ export interface ManifestsOptions extends InstallationOptions {
   readonly quiet?: boolean;
 }
 
-/** Prints every object of an installation; what usher writes at run time is none of them, and printed only where it is asked for. */
+/** Prints every object of an installation; objects that usher writes at run time are not included, and printed only on request. */
 export async function manifests(options: ManifestsOptions, io: Io): Promise<void> {
   const screen = terminal(io, options);
   const { source, caBundle, pathToken } = options;
@@ -54,7 +54,7 @@ async function printedBy(
   return options.webhooks === true ? webhooks(options, io, screen) : others(options, io);
 }
 
-/** The operator has names and a configuration of its own: only images are a choice. */
+/** The operator has its own names and configuration: only images can be chosen. */
 async function ofOperator(options: ManifestsOptions, name: string, io: Io): Promise<readonly JsonObject[]> {
   const { webhooks, replicas, namespace, config, featureGates, podLabel } = options;
   if ([webhooks, replicas, namespace, config, featureGates, podLabel].some((flag) => flag !== undefined))
@@ -69,7 +69,7 @@ async function others(options: ManifestsOptions, io: Io): Promise<readonly JsonO
   return objects.filter((object) => !isWebhookConfiguration(object));
 }
 
-/** Webhooks follow the policies: those of a directory, where one is given. */
+/** Webhooks follow the policies: those of a directory, if given. */
 async function webhooks(options: ManifestsOptions, io: Io, screen: Terminal): Promise<readonly JsonObject[]> {
   const { caBundle: file, source: directory } = options;
   const authority = file === undefined ? undefined : await authorityFrom(file, "--ca-bundle");
@@ -98,7 +98,7 @@ async function webhooks(options: ManifestsOptions, io: Io, screen: Terminal): Pr
   return objects;
 }
 
-/** A certificate authority from a file, checked early: an invalid one would only show as failed connections. */
+/** A CA from a file, validated early: an invalid one would only show as failed connections. */
 export async function authorityFrom(file: string, flag: string): Promise<string> {
   const text = await readFile(file, "utf8").catch((error: unknown) => {
     throw new CallError(`${flag} ${file}: ${reasonOf(error)}`);

@@ -27,9 +27,9 @@ import { removalRows, reportMarked } from "./leftovers.ts";
 export interface UninstallFlags extends InstallationOptions, ApiServerOptions {
   readonly dryRun?: boolean;
   readonly customResources?: boolean;
-  /** Only webhooks and what modules put on objects of others. */
+  /** Only webhooks and marks of modules on objects of others. */
   readonly webhooksOnly?: boolean;
-  /** Also what a manager left that no longer exists. */
+  /** Also leftovers of a manager that no longer exists. */
   readonly force?: boolean;
   readonly quiet?: boolean;
 }
@@ -116,7 +116,7 @@ async function everyObject(
   try {
     return (await installationObjects(options, io, { installed: found })).everything();
   } catch (error) {
-    // Usher must be removable whatever its configuration says; one that --config names is the caller's own.
+    // Usher must be removable with any configuration; one that --config names is the caller's own.
     if (!(error instanceof CallError) || options.config !== undefined) throw error;
     return (await installationObjects(options, io)).everything();
   }
@@ -130,7 +130,7 @@ function onlyOne(places: readonly InstalledNamespace[]): string | undefined {
   throw new CallError(`usher is installed in several namespaces: ${all}; choose one with -n`);
 }
 
-/** Removes webhooks and what modules put on objects of others; the rest is left to the tool that manages the installation. */
+/** Removes webhooks and marks of modules on objects of others; the rest is left to the tool that manages the installation. */
 export async function removeWebhooks(options: UninstallFlags, io: Io): Promise<number> {
   const screen = terminal(io, options);
   const { loaded, assembly, objects: installed } = await installationObjects(options, io);

@@ -12,7 +12,7 @@ export interface VerifyOptions extends InstallationOptions, ApiServerOptions {
   readonly quiet?: boolean;
 }
 
-/** Checks a running installation, by a request that the API server must ask usher about. */
+/** Checks a running installation, with a request that makes the API server call usher. */
 export async function verify(options: VerifyOptions, io: Io): Promise<number> {
   const screen = terminal(io, options);
   const { assembly } = await installationObjects(options, io);

@@ -27,7 +27,7 @@ async function followed(text: string) {
     pollMs: 5,
   });
   onTestFinished(stop);
-  // At once, as a kubelet changes files: a half-written one would be reported.
+  // Atomically, as a kubelet changes files: a half-written one would be reported.
   const write = (next: string) => {
     writeFileSync(`${file}.next`, next);
     renameSync(`${file}.next`, file);
@@ -36,7 +36,7 @@ async function followed(text: string) {
   return { file, write, log, changes, used };
 }
 
-test("a change takes effect, and what can't be used keeps the last, said once", async () => {
+test("a change takes effect, and an invalid file keeps the last configuration, reported once", async () => {
   const { file, write, log, changes, used } = await followed(limits(1));
   expect(changes).toMatchObject([
     { resource: "projectrequestlimits.project.openshift.io", namespace: "", name: "configuration" },
@@ -53,7 +53,7 @@ test("a change takes effect, and what can't be used keeps the last, said once", 
     await vi.waitFor(() =>
       expect(log.error).toHaveBeenCalledWith(
         { error: expect.stringMatching(message) },
-        "the last configuration that could be used stays",
+        "the last valid configuration stays in use",
       ),
     );
     await new Promise((resolve) => setTimeout(resolve, 30));
@@ -66,7 +66,7 @@ test("a change takes effect, and what can't be used keeps the last, said once", 
   await vi.waitFor(() => expect(used()).toEqual([1, 2, 3]));
 });
 
-test("a field that is not known has no effect, and a warning says so", async () => {
+test("an unknown field has no effect, with a warning", async () => {
   const { log, used } = await followed(limits(1, "maxProject: 3\n"));
   expect(used()).toEqual([1]);
   expect(log.warn).toHaveBeenCalledWith(

@@ -26,11 +26,14 @@ export interface ConfigurationFileOptions {
 interface Read {
   readonly text: string;
   readonly object: JsonObject;
-  /** What is hardly meant. */
+  /** A probable mistake. */
   readonly warnings: readonly string[];
 }
 
-/** Reads the one configuration of a file, and follows it. A file that can't be used is an error at first, and later keeps the last. */
+/**
+ * Reads the one configuration of a file, and follows it. An invalid file is an error at first, and later keeps the last
+ * configuration.
+ */
 export async function followConfiguration(
   options: ConfigurationFileOptions,
 ): Promise<{ readonly stop: () => void }> {
@@ -52,7 +55,7 @@ export async function followConfiguration(
       log.info({ file }, "the configuration has changed");
     } catch (error) {
       const { error: why } = factsOf(error);
-      if (why !== reported) log.error({ error: why }, "the last configuration that could be used stays");
+      if (why !== reported) log.error({ error: why }, "the last valid configuration stays in use");
       reported = why;
     }
   };

@@ -22,10 +22,10 @@ export interface OperatorFlags extends ApiServerOptions {
   readonly quiet?: boolean;
 }
 
-/** An API server that does not answer must not use up the time in which what changed is to be acted on. */
+/** An API server that does not answer must not use up the time in which changes are to be handled. */
 const REQUEST_SECONDS = 10;
 
-/** Keeps the operand of a module until a signal. */
+/** Manages the operand of a module until a signal. */
 export async function operator(module: string, options: OperatorFlags, io: Io): Promise<void> {
   const { operator: declared } = await operatorOf(module, io);
   const { name, namespace, imageVariable } = declared;
@@ -56,7 +56,7 @@ export async function operator(module: string, options: OperatorFlags, io: Io): 
     onStartedLeading: () => {
       log.info({}, "started leading");
       ended = new AbortController();
-      // What it remembers is of before it led.
+      // Its state is from before it led.
       running = new OperandController({
         client,
         operator: declared,

@@ -2,7 +2,7 @@
 export interface JunitCase {
   readonly name: string;
   readonly seconds: number;
-  /** `failure`: found something. `error`: could not be judged. @default passed */
+  /** `failure`: found something. `error`: could not be evaluated. @default passed */
   readonly problem?: { readonly type: "failure" | "error"; readonly message: string; readonly text: string };
   /** What was said of a test beside its problem. @default nothing */
   readonly note?: string;

@@ -3,7 +3,7 @@ import type { Io, Output } from "../io.ts";
 
 type Style = "red" | "green" | "yellow" | "bold";
 
-/** Where a command writes: data on `out`, everything else on stderr. */
+/** The outputs of a command: data on `out`, everything else on stderr. */
 export interface Terminal {
   readonly out: (text: string) => void;
   /** Hints and progress messages. Suppressed by --quiet. */
@@ -14,7 +14,7 @@ export interface Terminal {
   readonly complain: (text: string) => void;
   /** The columns of `out`; absent if it is not a terminal. */
   readonly width: number | undefined;
-  /** Colours what goes to `out`. */
+  /** Colours the text of `out`. */
   readonly paint: (style: Style, text: string) => string;
   /** As `Progress.show`. */
   readonly progress: (doing: string, things: string, done: number, total: number) => void;
@@ -49,7 +49,7 @@ function isColoured({ isTTY }: Output, { FORCE_COLOR: force, NO_COLOR: no = "" }
   return isTTY === true && no === "";
 }
 
-/** Says nothing. */
+/** Prints nothing. */
 export const SILENT: Terminal = {
   out: () => undefined,
   note: () => undefined,
@@ -116,7 +116,7 @@ export class Progress {
   }
 }
 
-/** Of fewer things a pace says nothing: two replicas are not ready at 0.2 a second. */
+/** For fewer items a rate is meaningless: two replicas are not ready at 0.2 a second. */
 const FEWEST_PACED = 10;
 
 function pace(done: number, total: number, ms: number): string {

@@ -5,8 +5,8 @@ import { unifiedDiff } from "./unified-diff.ts";
 test.each<[string, string, string, string[]]>([
   ["equal texts", "a\nb", "a\nb", []],
   ["a changed line", "a\nb\nc", "a\nx\nc", ["@@ -1,3 +1,3 @@", " a", "-b", "+x", " c"]],
-  ["a text that comes", "", "a\nb", ["@@ -0,0 +1,2 @@", "+a", "+b"]],
-  ["a text that goes", "a", "", ["@@ -1 +0,0 @@", "-a"]],
+  ["an added text", "", "a\nb", ["@@ -0,0 +1,2 @@", "+a", "+b"]],
+  ["a removed text", "a", "", ["@@ -1 +0,0 @@", "-a"]],
   [
     "two changes far apart",
     ["1", ..."abcdefghij", "2"].join("\n"),
@@ -17,7 +17,7 @@ test.each<[string, string, string, string[]]>([
   expect(unifiedDiff(before, after)).toEqual(lines);
 });
 
-test("a longer text than can be compared line by line is shown as replaced", () => {
+test("a text too long for a line comparison is shown as replaced", () => {
   const text = (start: number) => Array.from({ length: 4_100 }, (_, i) => String(start + i)).join("\n");
   const lines = unifiedDiff(text(0), text(10_000));
   expect(lines[0]).toBe("@@ -1,4100 +1,4100 @@");
@@ -32,7 +32,7 @@ test("property: the lines of a diff are those of both texts, in order", () => {
       const hunks = unifiedDiff(before.join("\n"), after.join("\n"));
       const side = (sign: string) =>
         hunks.filter((line) => line.startsWith(sign) || line.startsWith(" ")).map((line) => line.slice(1));
-      // With at most 30 lines that differ everywhere, what is left out is equal in both.
+      // With at most 30 lines that differ everywhere, omitted lines are equal in both.
       const isWithin = (part: readonly string[], whole: readonly string[]) => {
         let at = 0;
         for (const line of whole) if (line === part[at]) at++;

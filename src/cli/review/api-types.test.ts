@@ -25,7 +25,7 @@ test.each(GOOD_FIELDS)("accepts %s", async (_what, _path, object) => {
   expect(await problemsOf(object)).toEqual([]);
 });
 
-test("passes kinds that it does not know", async () => {
+test("skips unknown kinds", async () => {
   for (const kind of ["toString", "Gateway"])
     expect(await problemsOf({ apiVersion: "v1", kind, spec: { a: 1 } })).toEqual([]);
 });
@@ -35,7 +35,7 @@ test.each([
   ["1.34.0-gke.1", "hostnameOverride", undefined],
   ["1.35.0", "workloadRef", undefined],
   ["1.36.0", "workloadRef", "Kubernetes had it until 1.35; this is 1.36"],
-  // Versions that are not known are checked as the nearest that is.
+  // Unknown versions are checked like the nearest known one.
   ["1.20.0", "hostnameOverride", "Kubernetes has it since 1.34; this is 1.33"],
   ["1.99.0", "hostnameOverride", undefined],
 ])("in %s the field %s is as that version has it", async (version, field, hint) => {
@@ -75,7 +75,7 @@ const SCALAR: Readonly<Record<string, Json>> = {
   "number|string": "1Gi",
 };
 
-/** A value for each type within a type, where it is met first. */
+/** A value for each nested type, at its first occurrence. */
 type Place = (inner: Json) => Json;
 
 function* placesOf(type: string, place: Place, seen: Set<string>): Iterable<[string, Place]> {

@@ -14,8 +14,8 @@ export interface ApiData {
   /** `apps/v1 Deployment` to the name of its type. */
   readonly kinds: Readonly<Record<string, string>>;
   /**
-   * The fields of each type. A field is a type of these, a scalar, `a|b`, a list `[]T` or a map `{}T`, and the minor versions that have it
-   * where others have the type without it: `string 34-36`.
+   * The fields of each type. A field is one of these types, a scalar, `a|b`, a list `[]T` or a map `{}T`, and the minor
+   * versions that have it, if others have the type without it: `string 34-36`.
    */
   readonly types: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
@@ -31,13 +31,13 @@ export class ApiTypes {
     this.minor = Math.min(Math.max(minor, data.oldest), data.newest);
   }
 
-  /** Of the nearest version that is known; without a version of the newest. */
+  /** Of the nearest known version; by default of the newest. */
   static async load(version: ServerVersion | undefined): Promise<ApiTypes> {
     const { default: data } = await import("./kubernetes-api.json", { with: { type: "json" } });
     return new ApiTypes(data, version?.effective.minor ?? data.newest);
   }
 
-  /** Unknown fields and wrong types; none for a kind that is not known here. */
+  /** Unknown fields and wrong types; none for an unknown kind. */
   problems(object: JsonObject): Problem[] {
     const kind = `${stringAt(object, "apiVersion") ?? ""} ${stringAt(object, "kind") ?? ""}`;
     const type = Object.hasOwn(this.#data.kinds, kind) ? this.#data.kinds[kind] : undefined;
@@ -64,7 +64,7 @@ export class ApiTypes {
     if (scalar !== undefined) return scalar;
     let schema = this.#schemas.get(type);
     if (schema === undefined) {
-      // Made when an object has such a field: of 200 types most are sources of volumes.
+      // Created on demand: most of the 200 types are volume sources.
       schema = z.lazy(() => z.strictObject(Object.fromEntries(this.#shape(type))));
       this.#schemas.set(type, schema);
     }
@@ -85,7 +85,7 @@ export class ApiTypes {
     }
   }
 
-  /** Where another version has the field. */
+  /** If another version has the field. */
   #otherVersion(type: string, path: Path): string | undefined {
     let here = type;
     for (const step of path.slice(0, -1)) {
@@ -99,7 +99,7 @@ export class ApiTypes {
       : `Kubernetes had it until 1.${found.last}; this is 1.${this.minor}`;
   }
 
-  /** Where else the kind has a field of this name: of several places the one that shares most with what is written. */
+  /** Another path of the kind with a field of this name: of several the one that shares most with the written path. */
   #otherPlace(type: string, path: Path): string | undefined {
     const written = path.filter((step) => typeof step === "string");
     let best: { readonly shared: number; readonly place: string } | undefined;

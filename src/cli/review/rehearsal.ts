@@ -13,8 +13,8 @@ import { reviewDeadline } from "./deadline.ts";
 const NOWHERE = { file: "", document: 0, path: [], ordinal: 0 };
 
 /**
- * The objects of one review, one after the other, on a source that stays as it is: an object that is allowed, and the records that it is
- * admitted with, count for those after it. Policies do not: in a cluster they take a moment, so the order would decide.
+ * The objects of one review, in sequence, on an unchanged source: an allowed object, and the records that it is
+ * admitted with, count for later ones. Policies do not: in a cluster they take a moment, so the order would decide.
  */
 export class Rehearsal implements Stage {
   readonly source: Source;
@@ -49,7 +49,7 @@ export class Rehearsal implements Stage {
     return "done";
   }
 
-  /** An object that was allowed exists from now on. One whose name the API server generates has none that could be looked up. */
+  /** An allowed object exists from now on. One with a generated name can't be looked up. */
   admit({ operation, dryRun, subResource, name }: AdmissionRequest, object: JsonObject): void {
     if (dryRun || subResource !== "" || name === "" || (operation !== "CREATE" && operation !== "UPDATE"))
       return;
@@ -57,7 +57,8 @@ export class Rehearsal implements Stage {
     if (entry === undefined || entry.resource.policy !== undefined) return;
     const { resource, namespace, name: stored, object: whole } = entry;
     this.#written.set(keyOf(resource.name, namespace, stored), whole);
-    // Namespaces and nodes: what other objects are judged by. Hooks are derived again after each change of the view, which thousands of pods must not cost.
+    // Namespaces and nodes: inputs of decisions about other objects. Hooks are computed again after each change of the
+    // view, which thousands of pods must not cause.
     if (resource.scope === "Cluster")
       this.source.assembly.apply([{ resource: resource.name, namespace, name: stored, object: whole }]);
   }

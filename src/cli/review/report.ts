@@ -16,7 +16,7 @@ import { nextStep, objectName, printTable, printTrace, summaryLine } from "./pri
 import type { ProblemData } from "./problems.ts";
 import type { Asked } from "./request.ts";
 
-/** One object of a review, judged. */
+/** One evaluated object of a review. */
 export interface Judged {
   readonly asked: Asked;
   readonly judgement: Review;

@@ -18,14 +18,14 @@ export interface Asking {
   readonly old: readonly Manifest[];
 }
 
-/** What is asked about one manifest. */
+/** The request for one manifest. */
 export interface Asked {
   readonly request: AdmissionRequest;
-  /** As it was written, which is what --emit starts from; a DELETE has none. */
+  /** As written, the base of --emit; a DELETE has none. */
   readonly written: JsonObject | undefined;
 }
 
-/** Makes of manifests the requests that the API server would send for them; a recorded AdmissionReview is one already. */
+/** Turns manifests into the requests that the API server would send; a recorded AdmissionReview is already one. */
 export class Requests {
   readonly #asking: Asking;
   readonly #source: Source;
@@ -54,13 +54,13 @@ export class Requests {
     const kind = stringAt(object, "kind") ?? "";
     const { group, version } = groupVersionOf(apiVersion);
     const { name: resource, scope } = this.#resources.of(apiVersion, kind);
-    // The scope of an unknown kind is not known; most are namespaced.
+    // The scope of an unknown kind is unknown; most are namespaced.
     const namespace = scope === "Cluster" ? "" : namespaceOf(object, this.#asking.namespace);
     const name = stringAt(object, "metadata", "name") ?? "";
     const stored = operation === "UPDATE" ? await this.#stored(object, resource, namespace, name) : undefined;
     if (operation === "UPDATE" && stored === undefined) return { problem: unstored(kind, namespace, name) };
     const request: AdmissionRequest = {
-      // Each of its own: a second request with the same uid is a repeated one.
+      // A new one each: a second request with the same uid is a repeated one.
       uid: `review-${++this.#asked}`,
       kind: { group, version, kind },
       resource: { group, version, resource: group === "" ? resource : resource.slice(0, -group.length - 1) },
@@ -79,7 +79,7 @@ export class Requests {
     return { request, written: this.#written(object, scope === "Namespaced") };
   }
 
-  /** Where -n names the namespace, the manifest belongs there wherever it is applied. */
+  /** If -n names the namespace, the manifest belongs there wherever it is applied. */
   #written(object: JsonObject, namespaced: boolean): JsonObject {
     const { namespace } = this.#asking;
     const metadata = isObject(object["metadata"]) ? object["metadata"] : {};
@@ -92,7 +92,7 @@ export class Requests {
     };
   }
 
-  /** A copy, since a draft edits in place, with the API server's defaults that matter to policies. */
+  /** A copy, because a draft edits in place, with the API server's defaults that matter to policies. */
   #defaulted(object: JsonObject, namespace: string): JsonObject {
     const copy = structuredClone(object) as JsonObject;
     const metadata = isObject(copy["metadata"]) ? copy["metadata"] : {};

@@ -99,7 +99,7 @@ export async function review(named: readonly string[], options: ReviewOptions, i
     const undecided = new Set(results.flatMap(({ unknown }) => unknown)).size;
     if (strict && undecided > 0)
       screen.complain(`--strict: ${undecided} of what policies need is unknown: add it to the source`);
-    // Unreadable input makes the result incomplete, which outweighs what was found in the rest.
+    // Unreadable input makes the result incomplete, which outweighs findings in the rest.
     if (problems.length > 0 || faulty || (strict && undecided > 0)) return EXIT.wrong;
     const warned = options.failOn === "warning" && results.some(({ warnings }) => warnings.length > 0);
     return warned || results.some(isRefused) ? EXIT.found : EXIT.fine;

@@ -32,7 +32,7 @@ const REMOVED = [
   { apiVersion: "batch/v1beta1", kinds: ["CronJob"], since: "1.25", use: "batch/v1" },
 ];
 
-/** What an object must be to be evaluated: the API server could not decode anything else. */
+/** The minimum shape of an object: the API server could not decode anything else. */
 export class Shape {
   readonly #resources: Resources;
   readonly #configured: ConfiguredKind;
@@ -56,8 +56,8 @@ export class Shape {
   }
 
   /**
-   * Where usher may not see an object that its author expects it to see, and unknown fields of policies. `types`: also what is wrong with
-   * fields of Kubernetes' own kinds.
+   * Objects that usher ignores although their author expects otherwise, and unknown fields of policies. `types`: also
+   * wrong fields of Kubernetes' own kinds.
    */
   mistakes(object: JsonObject, view: View, types: ApiTypes | undefined): Problem[] {
     const apiVersion = stringAt(object, "apiVersion") ?? "";

@@ -16,7 +16,7 @@ import type { Terminal } from "../output/terminal.ts";
 import { type OpenOptions, openCluster } from "../source/open.ts";
 import { openSource } from "../source/source.ts";
 
-/** What is served from, and what belongs to it. */
+/** The source of a server, and its companions. */
 export interface Served {
   readonly source: Source;
   /** `4 policies, 6 nodes, 3 namespaces` */
@@ -30,9 +30,9 @@ export interface Served {
   readonly trusts?: ((chain: string) => boolean | undefined) | undefined;
   /** Whether usher may write for a call with this path segment. @default for every call */
   readonly acceptsToken?: AcceptsToken | undefined;
-  /** Called where a client got no answer. */
+  /** Called if a client got no answer. */
   readonly callFailed?: (() => void) | undefined;
-  /** The aggregated API that is served beside webhooks. @default none */
+  /** The aggregated API beside webhooks. @default none */
   readonly aggregated?: AggregatedApi | undefined;
   readonly controllerStats?: (() => ControllerStats) | undefined;
   /** Called once the server is listening. */
@@ -40,7 +40,7 @@ export interface Served {
   readonly stop: () => Promise<void>;
 }
 
-/** Opens what `serve` is called with: files, a cluster, or both. */
+/** Opens the source of `serve`: files, a cluster, or both. */
 export async function openServed(
   options: OpenOptions,
   assembly: Assembly,
@@ -85,7 +85,7 @@ export async function openServed(
 
 function countsOf(assembly: Assembly): Map<string, number> {
   const resources = [
-    // What only a leader reads is not read yet; what is optional does not belong to the inventory.
+    // Leader-only resources are not read yet; optional ones do not belong to the inventory.
     ...readsOf(assembly)
       .filter(({ leaderOnly, optional }) => leaderOnly !== true && optional !== true)
       .map(resourceName),

@@ -14,7 +14,7 @@ import { assembleFor } from "../source/source.ts";
 import { version } from "../version.ts";
 import { openServed, type Served } from "./serve-source.ts";
 
-/** How to listen, and for how long to go on. */
+/** Listening addresses, and the drain time. */
 export interface ListenOptions {
   readonly port: number;
   readonly opsPort: number;
@@ -36,7 +36,7 @@ export function serve(options: ServeOptions, io: Io): Promise<void> {
   return untilReady(() => begin(options, io));
 }
 
-/** Before the server is ready there is nothing to drain: signals stop the process at once. */
+/** Before the server is ready there is nothing to drain: signals stop the process immediately. */
 export async function untilReady(start: () => Promise<void>): Promise<void> {
   const early = stopOnEarlySignals();
   try {
@@ -60,7 +60,7 @@ async function begin(options: ServeOptions, io: Io): Promise<void> {
   await serveOpened(opened, options, { screen, log, certificate, clients });
 }
 
-/** Whether this process serves beside an installation, whose configuration then counts: a replica has its own. */
+/** Whether this process serves beside an installation, whose configuration then applies: a replica has its own. */
 async function isVisitor(options: ServeOptions): Promise<boolean> {
   if (!isLive(options)) return false;
   const { isOwnCluster } = await import("../source/api-server.ts");
@@ -70,23 +70,24 @@ async function isVisitor(options: ServeOptions): Promise<boolean> {
 export interface Serving {
   readonly screen: Terminal;
   readonly log: Log;
-  /** Of the flags; what is served from may bring its own. */
+  /** From the flags; the source may bring its own. */
   readonly certificate: CertificateFiles | undefined;
   readonly clients?: ClientCheck | undefined;
 }
 
 /**
- * Gives memory back to the operating system, where usher was started with `--expose-gc`. Reading makes V8's heap several times as large as
- * what stays, and an idle process keeps it so for minutes. It blocks for some hundredth of a second: right only before serving.
+ * Returns memory to the operating system, if usher was started with `--expose-gc`. Reading makes V8's heap several
+ * times as large as the retained data, and an idle process keeps it for minutes. It blocks for some hundredth of a
+ * second: right only before serving.
  */
 function releaseMemory(): void {
-  // Node makes an object for each tick, and V8 forgets the shape of those if none is alive now: each tick would take five times as long
-  // for the rest of the process's life.
+  // Node creates an object for each tick, and V8 forgets their shape if none is alive now: each tick would take five
+  // times as long for the rest of the process's life.
   process.nextTick(() => undefined);
   void globalThis.gc?.({ type: "major", execution: "sync", flavor: "last-resort" });
 }
 
-/** Serves from what was opened until a signal; resolves when ready. */
+/** Serves from the opened source until a signal; resolves when ready. */
 export async function serveOpened(
   opened: Served,
   options: ListenOptions,

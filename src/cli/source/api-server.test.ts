@@ -5,7 +5,7 @@ afterEach(() => vi.unstubAllEnvs());
 
 const POD = { KUBERNETES_SERVICE_HOST: "10.96.0.1", KUBERNETES_SERVICE_PORT: "443" };
 
-// A cluster named in a pod is not the pod's own: usher must not operate it as if it ran there.
+// A named cluster is not the pod's own: usher must not operate it as if it ran there.
 test.each([
   ["a pod", POD, {}, true],
   ["a pod, and a variable that names a kubeconfig", { ...POD, KUBECONFIG: "/other" }, {}, false],

@@ -15,7 +15,7 @@ export interface ApiServerOptions {
   readonly requestTimeout?: number;
 }
 
-/** As long as the API server itself takes for a request at most, halved: a user waits. */
+/** Half of the API server's own maximum for a request: a user waits. */
 const REQUEST_TIMEOUT_SECONDS = 30;
 
 export function timeoutOf({ requestTimeout = REQUEST_TIMEOUT_SECONDS }: ApiServerOptions): number {
@@ -50,7 +50,7 @@ export async function apiServer(options: ApiServerOptions): Promise<Client> {
 /** Errors of the cluster, not of usher: printed without a stack. */
 const CLUSTER_ERRORS = [StatusError, NotReadyError, ConnectionError, DiscoveryError];
 
-/** An error of the cluster as a `CallError`, with its message; others stay as they are. */
+/** An error of the cluster as a `CallError`, with its message; others are unchanged. */
 export function clusterError(error: unknown, { server }: Client): unknown {
   if (error instanceof ConnectionError)
     return new CallError(`${server} did not respond: ${error.message}`, EXIT.failed);
@@ -58,7 +58,7 @@ export function clusterError(error: unknown, { server }: Client): unknown {
   return known ? new CallError((error as Error).message, EXIT.failed) : error;
 }
 
-/** Calls `work` with a client. `note` says so where the API server does not respond. Errors of the cluster become a `CallError`. */
+/** Calls `work` with a client. `note` is called if the API server does not respond. Errors of the cluster become a `CallError`. */
 export async function withApiServer<T>(
   options: ApiServerOptions,
   note: (text: string) => void,

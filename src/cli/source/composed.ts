@@ -18,8 +18,8 @@ interface Side<S extends Source> {
 }
 
 /**
- * Policies and configuration from files, all else from a live cluster, which need not know usher's kinds. A module that is
- * configured by a file and has no policies of a kind there has those of the cluster. Nothing is changed in the cluster.
+ * Policies and configuration from files, everything else from a live cluster, which need not have usher's kinds. If
+ * files configure a module but have no policies of a kind, the cluster's are used. Nothing is changed in the cluster.
  */
 export async function compose<Files extends Side<FileSource>, Live extends Side<Source>>(
   named: readonly string[],
@@ -58,7 +58,7 @@ export async function compose<Files extends Side<FileSource>, Live extends Side<
   }
 }
 
-/** The policies of the cluster that stand beside configuration from files. */
+/** The policies of the cluster that are used beside configuration from files. */
 function liveKinds({ modules }: Assembly, objects: Readonly<Record<string, number>>): string[] {
   const count = (kind: Kind): number => objects[kindResource(kind)] ?? 0;
   return modules

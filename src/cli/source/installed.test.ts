@@ -17,7 +17,7 @@ function configMap(labels: object, text = CONFIGURATION) {
 
 const VERSION = { "app.kubernetes.io/version": version() };
 
-/** What an API server has at a path; a number is the status of a refusal. */
+/** The API server's object at a path; a number is the status of a refusal. */
 type Stored = Readonly<Record<string, object | number>>;
 
 const IN_DEFAULT = "/api/v1/namespaces/usher-system/configmaps/usher-configuration";
@@ -78,7 +78,7 @@ test("the configuration of the installation counts, and one line names it", asyn
   });
 });
 
-test("another version of usher is named beside that of this program", async () => {
+test("names another version of usher beside that of this program", async () => {
   const { notes } = await read({ [IN_DEFAULT]: configMap({ "app.kubernetes.io/version": "0.0.7" }) });
   expect(notes).toEqual([
     `installed usher 0.0.7, configuration of usher-system; this program is ${version()}`,
@@ -91,7 +91,7 @@ test("an installation in another namespace is found by its ClusterRoleBinding", 
   expect(notes).toEqual([`installed usher ${version()}, configuration of elsewhere`]);
 });
 
-test("without an installation the defaults count, and the command says so", async () => {
+test("without an installation the defaults apply, and the command reports it", async () => {
   expect(await read({})).toEqual({
     result: {},
     notes: [
@@ -103,7 +103,7 @@ test("without an installation the defaults count, and the command says so", asyn
 test.each([
   ["its own namespace", { [IN_DEFAULT]: 403, [BINDING]: 403 }, "usher-system"],
   ["another namespace", { [IN_DEFAULT]: 403, [BINDING]: BINDING_ELSEWHERE, [ELSEWHERE]: 403 }, "elsewhere"],
-])("without the right to read it in %s the command asks for --config", async (_, stored, namespace) => {
+])("without permission to read it in %s the command asks for --config", async (_, stored, namespace) => {
   const message = `you are not allowed to read ConfigMap ${namespace}/usher-configuration, the configuration of the installed usher`;
   expect((await read(stored)).result).toBe(
     `Error: ${message}: ask an administrator for it, and pass it with --config`,

@@ -12,13 +12,13 @@ import { type ApiServerOptions, withApiServer } from "./api-server.ts";
 
 export interface ReadInstalledOptions {
   readonly note: (text: string) => void;
-  /** What to do without the right to read it: `ask` ends the command, `default` goes on with the defaults. */
+  /** The action without permission to read it: `ask` ends the command, `default` continues with the defaults. */
   readonly forbidden: "ask" | "default";
 }
 
 /**
- * The configuration of the installation in a cluster, read with the user's own rights, and named in one line: a command must judge by the
- * gates, modules and settings that the webhook judges by. Where usher is not installed, the defaults count.
+ * The configuration of the installation in a cluster, read with the user's own permissions, and named in one line: a
+ * command must use the webhook's gates, modules and settings. If usher is not installed, the defaults apply.
  */
 export async function installedConfiguration(
   options: ApiServerOptions,
@@ -77,7 +77,7 @@ async function configMapOf(objects: Objects): Promise<Found> {
   try {
     namespaces = (await installedNamespaces(objects)).map(({ namespace }) => namespace);
   } catch (error) {
-    // Without the right to read these either, the default namespace is all that is known.
+    // Without permission to read these either, only the default namespace is known.
     if (!isForbidden(error)) throw error;
     return inDefault;
   }

@@ -23,26 +23,26 @@ import { type ApiServerOptions, apiServer, isOwnCluster } from "./api-server.ts"
 export interface LiveOptions extends ApiServerOptions {
   /** Do all that a replica does. @default true in a pod of this cluster; elsewhere usher only serves and changes nothing */
   readonly operate?: boolean;
-  /** Which resources come from the cluster. @default all */
+  /** The resources that come from the cluster. @default all */
   readonly owns?: Owns;
-  /** The authority whose clients alone may call. */
+  /** The CA of permitted clients. */
   readonly clientCa?: string;
 }
 
 export type { ServingOptions } from "../../operator/certificates/serving.ts";
 
-/** A cluster as source, and what this process does beside serving. */
+/** A cluster as source, and this process's work beside serving. */
 export interface LiveSource {
   readonly source: ClusterSource;
   readonly server: string;
-  /** The certificate that webhook configurations trust; absent where this process does not operate the installation. */
+  /** The certificate that webhook configurations trust; absent if this process does not operate the installation. */
   readonly certificate: LivePair | undefined;
-  /** Whether API servers accept a chain of certificates; absent where that is not known. */
+  /** Whether API servers trust a certificate chain; absent if unknown. */
   readonly trusts: ((chain: string) => boolean | undefined) | undefined;
   readonly effects: ((effects: Effects) => void) | undefined;
-  /** A call failed, or the caller went away before its answer. */
+  /** A call failed, or the caller disconnected before its answer. */
   readonly callFailed: (() => void) | undefined;
-  /** Whether a call with this path segment may make usher write; absent where every call may. */
+  /** Whether usher may write for a call with this path segment; absent if it may for every call. */
   readonly acceptsToken: AcceptsToken | undefined;
   /** Absent if this process runs no controller. */
   readonly controllerStats: (() => ControllerStats) | undefined;
@@ -127,8 +127,8 @@ export async function openLiveSource(
 }
 
 /**
- * Usher's Deployment, as an ownerReference: certificate, Lease and observations go with it, however it is removed. Without it, or without
- * the right to read it, they have no owner.
+ * Usher's Deployment, as an ownerReference: certificate, Lease and observations are deleted with it, however it is
+ * removed. Without it, or without permission to read it, they have no owner.
  */
 async function ownDeployment(client: Client, namespace: string): Promise<JsonObject | undefined> {
   const name = OWN_NAMES.deployment;

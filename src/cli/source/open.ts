@@ -19,12 +19,12 @@ export interface OpenOptions extends LiveOptions {
   readonly strict?: boolean;
 }
 
-/** What a command reads, and then stops. */
+/** The source of a command, to be stopped afterwards. */
 export interface Opened {
   readonly source: Source;
   /** Something in it could not be used, or with `--strict` is probably a mistake. */
   readonly faulty: boolean;
-  /** Of files; a cluster has none. */
+  /** Problems of files; a cluster has none. */
   readonly problems: readonly FileProblem[];
   readonly stop: () => Promise<void>;
 }
@@ -40,7 +40,7 @@ export interface ReadOptions extends Omit<ReadClusterOptions, "note" | "owns"> {
   readonly objectsOnly?: boolean;
 }
 
-/** What a command reads: a cluster, files in its place, or policies of files on a cluster. */
+/** The source of a command: a cluster, files in its place, or policies of files on a cluster. */
 export async function openRead(
   options: OpenOptions,
   assembly: Assembly,
@@ -100,8 +100,8 @@ function emptySource({ source = [] }: OpenOptions, { assembly, summary }: FileSo
 }
 
 /**
- * The cluster of a kubeconfig, or of the pod that this process runs in; resolves once it has been read. With `serving`, a replica serves
- * with a certificate: that of the files, or one that it makes.
+ * The cluster of a kubeconfig, or of this process's pod; resolves once it has been read. With `serving`, a replica
+ * serves with a certificate: that of the files, or one that it issues.
  */
 export async function openCluster(
   options: LiveOptions,

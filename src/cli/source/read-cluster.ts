@@ -12,16 +12,16 @@ import type { Opened } from "./open.ts";
 import { watchResponses } from "./watched-client.ts";
 
 export interface ReadClusterOptions {
-  /** Reads what only a leader needs as well. */
+  /** Also reads leader-only resources. */
   readonly leaderReads?: boolean;
-  /** What to do without the right to read. */
+  /** The remedy without permission to read. */
   readonly hint?: string | undefined;
-  /** Which resources come from the cluster. @default all */
+  /** The resources that come from the cluster. @default all */
   readonly owns?: Owns;
   readonly note: (text: string) => void;
 }
 
-/** Reads a live cluster, and changes nothing. Fails where it can't be read, or does not respond in time. */
+/** Reads a live cluster, and changes nothing. Fails if it can't be read, or does not respond in time. */
 export async function readCluster(
   options: ApiServerOptions,
   assembly: Assembly,
@@ -57,8 +57,8 @@ export async function readCluster(
 }
 
 /**
- * Fails where a resource that modules need can't be listed. An informer cache would retry forever, as a replica must; a user at a prompt
- * would see nothing. `hint` says what to do without the right.
+ * Fails if a resource that modules need can't be listed. An informer cache would retry forever, as a replica must; a
+ * user at a prompt would see nothing. `hint` is the remedy without permission.
  */
 export async function checkReadable(
   client: Client,

@@ -1,24 +1,25 @@
 import type { Client } from "../../cluster/client/client.ts";
 
-/** A user at a prompt takes a longer silence for a hanging program. */
+/** A user at a prompt would mistake a longer silence for a hanging program. */
 const NOTICE_MS = 2_000;
 
 export interface ResponseWatch {
   /** Gives up after this long without a response. */
   readonly timeoutMs: number;
-  /** Called once, where the API server has not responded for 2 s. */
+  /** Called once, if the API server has not responded for 2 s. */
   readonly waiting: (message: string) => void;
   readonly giveUp: (message: string) => void;
 }
 
 export interface WatchedClient extends Client {
-  /** Ends the watch: everything that was waited for has come. */
+  /** Ends the watch: everything awaited has arrived. */
   readonly stopWatching: () => void;
 }
 
 /**
- * Says so where an API server does not respond, and gives up after a while. An informer cache retries forever, as a replica must; a user
- * at a prompt would see nothing. Responses without an error, and lines of streams, are progress: a large cluster may take its time.
+ * Reports an API server that does not respond, and gives up after a while. An informer cache retries forever, as a
+ * replica must; a user at a prompt would see nothing. Responses without an error, and lines of streams, are progress: a
+ * large cluster may take its time.
  */
 export function watchResponses(client: Client, { timeoutMs, waiting, giveUp }: ResponseWatch): WatchedClient {
   let reason = "";

@@ -12,7 +12,7 @@ import { describeProblems, problemData } from "../review/problems.ts";
 import { type MutantResult, type Mutation, scoreOf } from "./mutate.ts";
 import type { CaseResult, SuiteResult } from "./run-suite.ts";
 
-/** A suite with what came of its cases, and with `--mutate` of its mutants. */
+/** A suite with the results of its cases, and with `--mutate` of its mutants. */
 export interface TestedSuite extends SuiteResult {
   readonly mutation?: Mutation;
 }
@@ -44,7 +44,7 @@ export function hasFailures({ cases }: TestedSuite): boolean {
   return cases.some((one) => statusOf(one) === "failed");
 }
 
-/** Prints what came of suites; problems go to stderr in every format. */
+/** Prints the results of suites; problems go to stderr in every format. */
 export function printSuites(suites: readonly TestedSuite[], options: PrintOptions, screen: Terminal): void {
   const problems = suites.flatMap(({ problems: own, cases, mutation }) => [
     ...own,
@@ -131,7 +131,7 @@ function describe({ path, expected, real }: Mismatch): string {
   return printable(`${field}: expected ${shown(expected)}, got ${shown(real)}`);
 }
 
-/** Enough to recognise a value; the difference of manifests is shown below. */
+/** Enough to recognize a value; the difference of manifests is shown below. */
 const SHOWN = 400;
 
 function shown(value: Json | undefined): string {

@@ -11,7 +11,7 @@ import { CallError } from "../exit.ts";
 import type { InputProblem, InputText, Place } from "../review/input.ts";
 import { readWhole } from "../review/input.ts";
 
-/** A suite and where it is written. */
+/** A suite and its position. */
 export interface SuiteFile {
   readonly suite: Suite;
   readonly path: string;
@@ -103,8 +103,8 @@ export function shownPath(path: string): string {
 }
 
 /**
- * The file that a suite names. A suite may come with a pull request, and problems print lines of the files that they are in: only files
- * of the directory that usher runs in are read, or for a suite elsewhere, those beside the suite's directory.
+ * The file that a suite names. A suite may come with a pull request, and problems print lines of their files: only
+ * files of usher's working directory are read, or for a suite elsewhere, those beside the suite's directory.
  */
 export async function fileOf({ path }: SuiteFile, name: string): Promise<string | Problem> {
   if (isAbsolute(name)) return problem([], `${name} must be relative to the suite`);

@@ -35,7 +35,7 @@ export async function test(names: readonly string[], options: TestOptions, io: I
     for (const file of suites) {
       const result = await runner.run(file, (i) => screen.progress("testing", "cases", done + i, total));
       done += file.suite.cases.length;
-      // With a failing case it is not known which mutants the suite notices.
+      // With a failing case it is unknown which mutants the suite notices.
       const isSound = !hasErrors(result) && !hasFailures(result);
       if (options.mutate !== true || !isSound) tested.push(result);
       else {

@@ -8,17 +8,17 @@ import { unifiedDiff } from "../output/unified-diff.ts";
 import { yamlText } from "../output/yaml.ts";
 import type { CaseResult, SuiteResult } from "./run-suite.ts";
 
-/** Every scalar is a text as it is written, as kubectl will read it. */
+/** Every scalar is a string as written, as kubectl will read it. */
 const AS_WRITTEN = { schema: "failsafe", version: "1.1" } as const;
 
-/** A stretch of a text and what takes its place. */
+/** A range of a text and its replacement. */
 interface Splice {
   readonly start: number;
   readonly end: number;
   readonly text: string;
 }
 
-/** Writes the results of cases into the files of their suites, and prints what changed there. Returns the cases that it can't record. */
+/** Writes the results of cases into the files of their suites, and prints the changes. Returns the cases that it can't record. */
 export async function update(results: readonly SuiteResult[], screen: Terminal): Promise<readonly string[]> {
   const left: string[] = [];
   for (const [path, suites] of Map.groupBy(results, ({ file }) => file.path)) {
@@ -50,7 +50,7 @@ export async function update(results: readonly SuiteResult[], screen: Terminal):
   return left;
 }
 
-/** The parts of an expectation that differ from the decision, with its values; all of it where there was none. */
+/** The parts of an expectation that differ from the decision, with its values; all of it if there was none. */
 function recorded(
   { one: { expect }, mismatches: wrong }: CaseResult,
   real: ObservedDecision,
@@ -70,11 +70,11 @@ function recorded(
   }
   if (wrong.some(({ path }) => path[0] === "untouched"))
     Object.assign(next, { fields: whole.fields ?? next["fields"] });
-  // An update that the decision does not meet would fail again at once.
+  // An update that the decision does not meet would fail again immediately.
   return mismatches(next as Expectation, real).length === 0 ? (next as Expectation) : whole;
 }
 
-/** The text of an expectation in place of the one before: everything around it stays, and comments of fields that stay the same. */
+/** The text of an expectation in place of the previous one: everything around it stays, and comments of unchanged fields. */
 function spliceOf(document: Document, index: number, next: Expectation, text: string): Splice | undefined {
   const written = document.getIn(["cases", index]);
   if (!isMap(written)) return undefined;

@@ -63,7 +63,7 @@ export async function watchdog(options: WatchdogFlags, io: Io): Promise<void> {
   });
 }
 
-/** In this thread: it only waits for the API server, so there is nothing that would hold up an answer. */
+/** In this thread: it only waits for the API server, so nothing would delay an answer. */
 async function openOps(
   watching: Watchdog,
   { bind, opsPort }: WatchdogFlags,

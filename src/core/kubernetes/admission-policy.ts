@@ -1,11 +1,12 @@
 import { isObject, type Json, type JsonObject } from "../json.ts";
 
-/** The values that the API server writes into a ValidatingAdmissionPolicy or a binding where it says nothing; beside them, empty selectors. */
+/** The defaults that the API server writes into a ValidatingAdmissionPolicy or a binding; beside them, empty selectors. */
 const DEFAULTS: Readonly<Record<string, Json>> = { matchPolicy: "Equivalent", scope: "*" };
 
 /**
- * The spec of a ValidatingAdmissionPolicy or its binding without what the API server adds, and without empty fields, which it does not
- * store or reads as absent. Two specs that mean the same are equal then; one with a field more, such as `excludeResourceRules`, is not.
+ * The spec of a ValidatingAdmissionPolicy or its binding without the API server's defaults, and without empty fields,
+ * which it does not store or reads as absent. Equivalent specs are then equal; one with an additional field, such as
+ * `excludeResourceRules`, is not.
  */
 export function withoutPolicyDefaults(spec: Json): Json {
   if (Array.isArray(spec)) return spec.map(withoutPolicyDefaults);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { quoted, typeName } from "./field-error.ts";
 
-test("a text is quoted on one line and cut where it is long", () => {
+test("a string is quoted on one line and cut if long", () => {
   expect(quoted("a\nb\u0000")).toBe('"a\\nb\\u0000"');
   expect(quoted("x".repeat(80))).toBe(`"${"x".repeat(80)}"`);
   expect(quoted("x".repeat(81))).toBe(`"${"x".repeat(80)}…"`);

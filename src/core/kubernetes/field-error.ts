@@ -1,20 +1,20 @@
 import type { Path } from "../path.ts";
 
-/** Something wrong in what a user wrote: a sentence, and the place it is about. */
+/** A problem in a user's input: a message, and its path. */
 export interface FieldError {
   readonly path: Path;
   readonly message: string;
 }
 
-/** Enough to recognise a text in a message; names end at 253, so what is longer is not a name anyway. */
+/** Enough to recognize a string in a message; names end at 253, so a longer one is not a name anyway. */
 const SHOWN_CHARACTERS = 80;
 
-/** A text as a message quotes it: control characters escaped, so that no log line or header breaks. */
+/** A string as quoted in a message: control characters are escaped, so that no log line or header breaks. */
 export function quoted(text: string): string {
   return JSON.stringify(text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text);
 }
 
-/** What a JSON value is, in words. */
+/** The type of a JSON value, in words. */
 export function typeName(value: unknown): string {
   if (value === undefined) return "absent";
   if (value === null) return "null";

@@ -56,7 +56,7 @@ cases["checkLabelKey"] = { check: checkLabelKey, ...qualified };
 cases["checkAnnotationKey"] = { check: checkAnnotationKey, ...qualified };
 
 describe.each(Object.entries(cases))("%s", (_name, { check, good, bad }) => {
-  test.each(good)("takes %j", (text) => {
+  test.each(good)("accepts %j", (text) => {
     expect(check(text)).toBeUndefined();
   });
 
@@ -71,7 +71,7 @@ test("capitals in the prefix are for annotations only", () => {
   expect(checkAnnotationKey("\u0130x/\u212a")).toBeUndefined();
 });
 
-test("a message names the text, the kind of name and the rule", () => {
+test("a message names the string, the kind of name and the rule", () => {
   expect(checkDnsLabel("Team A")).toBe(
     '"Team A" is not a DNS label: use lower-case letters, digits and "-", beginning and ending with a letter or digit',
   );

@@ -1,6 +1,6 @@
 import { quoted } from "./field-error.ts";
 
-/** RFC 1123 and RFC 1035 give a label 63 octets; Kubernetes takes the same for label names and label values. */
+/** RFC 1123 and RFC 1035 give a label 63 octets; Kubernetes uses the same for label names and label values. */
 const LABEL_LENGTH = 63;
 /** RFC 1035 leaves 253 visible characters for a whole name; the prefix of a label key has the same limit. */
 const SUBDOMAIN_LENGTH = 253;
@@ -12,12 +12,12 @@ const NAME_PART = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?$/;
 const NAME_PART_RULE = 'letters, digits, "-", "_" and ".", beginning and ending with a letter or digit';
 
 /**
- * Each check gives nothing for a good text, else a sentence that says what is wrong and what is allowed. Lengths
- * are counted in UTF-16 units, which for these alphabets is bytes: a text with anything else in it is refused anyway.
+ * Each check returns `undefined` for a valid string, else a message with the problem and the rule. Lengths are counted
+ * in UTF-16 units, which for these alphabets is bytes: a string with any other character is invalid anyway.
  */
 function check(text: string, what: string, limit: number, pattern: RegExp, rule: string): string | undefined {
   if (text === "") return `${what} must not be empty`;
-  // The length first: it keeps the pattern off texts of any size.
+  // The length first: it bounds the cost of the pattern.
   if (text.length > limit) return `${quoted(text)} is too long for ${what}: at most ${limit} characters`;
   if (!pattern.test(text)) return `${quoted(text)} is not ${what}: use ${rule}`;
   return undefined;
@@ -53,8 +53,8 @@ export function checkLabelValue(text: string): string | undefined {
 }
 
 /**
- * Annotation keys are qualified names whose prefix may hold capitals: Kubernetes lower-cases the key before it
- * looks. It does so letter by letter, where JavaScript makes two characters of a dotted capital I.
+ * Annotation keys are qualified names whose prefix may have capitals: Kubernetes lower-cases the key first, letter by
+ * letter, while JavaScript turns a dotted capital I into two characters.
  */
 export function checkAnnotationKey(text: string): string | undefined {
   return checkQualified(text.replaceAll("\u0130", "i").toLowerCase(), "an annotation key");

@@ -33,7 +33,7 @@ const pod: JsonObject = {
   },
 };
 
-test("what an object says of itself", () => {
+test("reads an object's metadata", () => {
   expect(nameOf(pod)).toBe("web");
   expect(namespaceOf(pod)).toBe("team-a");
   expect(labelsOf(pod)).toEqual({ app: "web" });
@@ -55,7 +55,7 @@ describe.each<[string, JsonObject]>([
   ["no controller", { metadata: { ownerReferences: [null, "x", { name: "a" }, { controller: "true" }] } }],
   ["a list", { metadata: [] }],
 ])("an object with %s", (_what, object) => {
-  test("says nothing", () => {
+  test("returns nothing for other values", () => {
     expect([nameOf(object), namespaceOf(object)]).toEqual(["", ""]);
     expect(labelsOf(object)).toBeUndefined();
     expect(controllerOf(object)).toBeUndefined();

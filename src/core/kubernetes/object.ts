@@ -10,12 +10,12 @@ export interface ControllerReference {
 /** The annotation by which a kubelet marks the API server's picture of a static pod. */
 const MIRROR_ANNOTATION = "kubernetes.io/config.mirror";
 
-/** The object's name; empty where it has none, as before a generateName is filled in. */
+/** The object's name; empty if it has none, as before a generateName is filled in. */
 export function nameOf(object: JsonObject): string {
   return stringAt(object, "metadata", "name") ?? "";
 }
 
-/** The object's namespace; empty for an object of the whole cluster, or one that has not been given its own yet. */
+/** The object's namespace; empty for a cluster-scoped object, or one whose namespace is not set yet. */
 export function namespaceOf(object: JsonObject): string {
   return stringAt(object, "metadata", "namespace") ?? "";
 }
@@ -52,13 +52,13 @@ export function controllerOf(object: JsonObject): ControllerReference | undefine
   return undefined;
 }
 
-/** Deletion has been asked for; only finalizers and the grace period keep the object. */
+/** Deletion was requested; only finalizers and the grace period keep the object. */
 export function isBeingDeleted(object: JsonObject): boolean {
   const timestamp = at(object, "metadata", "deletionTimestamp");
   return timestamp !== undefined && timestamp !== null && timestamp !== "";
 }
 
-/** Says what the object claims, not who made it: anyone may write this annotation, so check the actor as well. */
+/** This is the object's claim: any user may write this annotation, so check the actor as well. */
 export function isMirrorPod(object: JsonObject): boolean {
   const mark = own(annotationsOf(object), MIRROR_ANNOTATION);
   return mark !== undefined && mark !== null;

@@ -32,7 +32,7 @@ test.each<[string, Principal]>([
   ["Jane Doe", user("Jane Doe")],
   ["alice*", user("alice*")],
   ["__proto__", user("__proto__")],
-])("%s is %j", (text, principal) => {
+])("%s parses as %j", (text, principal) => {
   expect(parsePrincipal(text)).toEqual(principal);
 });
 
@@ -126,7 +126,7 @@ test.each<[string, string, boolean]>([
   expect(matchesActor(parsed(text), { username, groups: [] })).toBe(expected);
 });
 
-test("a request without a name is nobody's", () => {
+test("a request without a name matches no principal", () => {
   expect(matchesActor(user(""), {})).toBe(false);
   expect(matchesActor(user("alice"), undefined)).toBe(false);
   expect(matchesActor(user("alice"), { username: null })).toBe(false);

@@ -6,7 +6,7 @@ export interface ServiceAccountPrincipal {
   readonly kind: "serviceAccount";
   readonly namespace: string;
   readonly name: string;
-  /** `namespace` is then what the namespace begins with: it was written with a `*` at its end. */
+  /** `namespace` is then a prefix: it was written with a trailing `*`. */
   readonly namespacePrefix?: boolean;
 }
 
@@ -17,7 +17,7 @@ export interface UserPrincipal {
 
 export type Principal = ServiceAccountPrincipal | UserPrincipal;
 
-/** Who sends a request, as the API server says. */
+/** The sender of a request, as authenticated by the API server. */
 export interface Sender {
   readonly username?: string | undefined;
   readonly groups?: readonly string[] | undefined;
@@ -28,17 +28,17 @@ const NODE = "system:node:";
 const NODES = "system:nodes";
 
 const CONTROL_CHARACTER = /\p{Cc}/u;
-/** What may stand before the `*`: the beginning of a DNS label, never empty, or it would mean every namespace. */
+/** Allowed before the `*`: the beginning of a DNS label, never empty, otherwise it would match every namespace. */
 const NAMESPACE_PREFIX = /^[a-z0-9][-a-z0-9]{0,61}$/;
 
 /**
  * An entry of a list of principals: `ns/sa` or `system:serviceaccount:ns:sa` is a service account, anything else a
- * user's name. Nothing is trimmed or folded. A text that looks like a service account and is none is refused rather
- * than taken for a user, and so is a user's name with a slash: those need a form that says what they are.
+ * user's name. Nothing is trimmed or folded. A string that looks like a service account but is invalid is refused
+ * rather than treated as a user, and so is a user's name with a slash: such names need an explicit form.
  */
 export function parsePrincipal(text: string): Principal | { readonly problem: string } {
   if (text === "") return { problem: "a principal must not be empty" };
-  if (CONTROL_CHARACTER.test(text)) return { problem: `${quoted(text)} has a control character in it` };
+  if (CONTROL_CHARACTER.test(text)) return { problem: `${quoted(text)} contains a control character` };
   if (text.trim() !== text) return { problem: `${quoted(text)} begins or ends with a space` };
   if (text.startsWith(SERVICE_ACCOUNT)) {
     const parts = text.slice(SERVICE_ACCOUNT.length).split(":");
@@ -58,11 +58,11 @@ function serviceAccount(
 ): ServiceAccountPrincipal | { readonly problem: string } {
   const [namespace, name] = parts;
   if (parts.length !== 2 || namespace === undefined || name === undefined) {
-    return { problem: `${quoted(text)} is no service account: ${form}` };
+    return { problem: `${quoted(text)} is not a service account: ${form}` };
   }
   const wrongName = checkSubdomain(name);
   if (wrongName !== undefined)
-    return { problem: `${quoted(text)} is no service account: ${wrongName}; ${form}` };
+    return { problem: `${quoted(text)} is not a service account: ${wrongName}; ${form}` };
   if (namespace.endsWith("*")) {
     const prefix = namespace.slice(0, -1);
     if (NAMESPACE_PREFIX.test(prefix))
@@ -70,11 +70,11 @@ function serviceAccount(
     return { problem: `${quoted(text)}: before "*" must be the beginning of a namespace's name` };
   }
   const wrong = checkDnsLabel(namespace);
-  if (wrong !== undefined) return { problem: `${quoted(text)} is no service account: ${wrong}; ${form}` };
+  if (wrong !== undefined) return { problem: `${quoted(text)} is not a service account: ${wrong}; ${form}` };
   return { kind: "serviceAccount", namespace, name };
 }
 
-/** The service account that a user name stands for: just two valid parts after `system:serviceaccount:`. */
+/** The service account of a user name: exactly two valid parts after `system:serviceaccount:`. */
 export function serviceAccountOf(username: string): { namespace: string; name: string } | undefined {
   if (!username.startsWith(SERVICE_ACCOUNT)) return undefined;
   const [namespace, name, ...more] = username.slice(SERVICE_ACCOUNT.length).split(":");

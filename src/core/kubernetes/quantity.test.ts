@@ -24,7 +24,7 @@ describe("parseQuantity", () => {
     ["1E", 10n ** 27n],
     ["12e-4", 1_200_000n],
     [1e21, (2n ** 63n - 1n) * 10n ** 9n],
-  ])("reads %j exactly", (text, nanos) => expect(parseQuantity(text)).toBe(nanos));
+  ])("parses %j exactly", (text, nanos) => expect(parseQuantity(text)).toBe(nanos));
 
   test("rounds away from zero below a billionth, as Kubernetes does", () => {
     expect(parseQuantity("0.1n")).toBe(1n);
@@ -32,7 +32,7 @@ describe("parseQuantity", () => {
     expect(parseQuantity("-0.1n")).toBe(-1n);
   });
 
-  test("caps what is beyond 64 bits, as Kubernetes does", () => {
+  test("caps values beyond 64 bits, as Kubernetes does", () => {
     for (const text of ["9223372036854775808", "1000Ei", "1e999999999"])
       expect(parseQuantity(text)).toBe((2n ** 63n - 1n) * 10n ** 9n);
   });
@@ -57,9 +57,9 @@ describe("parseQuantity", () => {
     "NaN",
     Number.NaN,
     "9".repeat(200),
-  ])("takes %j for no quantity", (value) => expect(parseQuantity(value)).toBeUndefined());
+  ])("rejects %j", (value) => expect(parseQuantity(value)).toBeUndefined());
 
-  test("never throws, whatever the text", () => {
+  test("never throws for any string", () => {
     fc.assert(fc.property(fc.string(), (text) => void parseQuantity(text)));
   });
 });

@@ -1,11 +1,12 @@
-// Quantities of Kubernetes, exact: `500m`, `1.5Gi`, `1e3`, or a plain number. Held as a count of billionths, the finest that Kubernetes keeps.
+// Quantities of Kubernetes, exact: `500m`, `1.5Gi`, `1e3`, or a plain number. Stored as a count of billionths, the
+// finest unit of Kubernetes.
 import type { Json } from "../json.ts";
 
 const QUANTITY = /^([+-]?)([0-9]*)(?:\.([0-9]*))?(?:([eE])([+-]?[0-9]{1,9})|([numkKMGTPE]?i?))$/;
-/** Longer than any quantity that means something; keeps the pattern and the BigInt off texts of any size. */
+/** Longer than any meaningful quantity; bounds the cost of the pattern and the BigInt. */
 const LONGEST = 128;
 const NANO = 10n ** 9n;
-/** Kubernetes caps what it parses at the largest 64-bit integer. */
+/** Kubernetes caps parsed values at the largest 64-bit integer. */
 const LARGEST = (2n ** 63n - 1n) * NANO;
 /** 10^19 is beyond the cap, 10^-9 below the finest count: larger exponents change nothing. */
 const MOST_EXPONENT = 64 + LONGEST;
@@ -57,14 +58,14 @@ function scale(value: bigint, tens: number): bigint {
   return ceiling(value, 10n ** BigInt(-tens));
 }
 
-/** Rounds up what is not negative, and away from zero what is. */
+/** Rounds non-negative values up, and negative ones away from zero. */
 function ceiling(value: bigint, unit: bigint): bigint {
   const quotient = value / unit;
   if (quotient * unit === value) return quotient;
   return value < 0n ? quotient - 1n : quotient + 1n;
 }
 
-/** The whole number of units, rounded up; `undefined` beyond the numbers that JavaScript holds exactly. */
+/** The integer number of units, rounded up; `undefined` beyond JavaScript's exact integers. */
 export function wholeUnits(nanos: bigint, unit: bigint): number | undefined {
   const count = Number(ceiling(nanos, unit));
   return Number.isSafeInteger(count) ? count : undefined;

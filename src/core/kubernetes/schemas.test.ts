@@ -84,7 +84,7 @@ describe("accepted and refused", () => {
   });
 });
 
-describe("the operators are those that the semantics know", () => {
+describe("the operators are those of the matching functions", () => {
   const words = ["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Equal", "in", ""];
   const values = (operator: string) => (operator.includes("Exist") ? {} : { values: ["1"] });
   test.each(words)("%j", (operator) => {

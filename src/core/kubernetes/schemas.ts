@@ -1,8 +1,8 @@
 /**
- * The pieces of Kubernetes' own types that policies embed, as zod schemas: one source of the TypeScript type, of the CRD and of
- * the check offline. They say the shape only. What the API server checks beyond it (label syntax, values that an operator
- * needs) the semantics beside this file say, so that one place knows each rule. `null` is taken for absent, as the API
- * server takes it.
+ * The parts of Kubernetes' own types that policies embed, as zod schemas: one source of the TypeScript type, of the CRD
+ * and of the offline check. They define only the shape. The functions beside this file check the API server's further
+ * rules (label syntax, values that an operator needs), so that each rule is in one place. `null` counts as absent, as
+ * in the API server.
  */
 export { affinity } from "./schemas/affinity.ts";
 export { nodeAffinity } from "./schemas/node-affinity.ts";

@@ -37,7 +37,7 @@ test.each<[string, Json | undefined]>([
   ["no object", "v1.37.0"],
   ["no version", { gitVersion: "main", major: "", minor: "" }],
   ["a Status", { kind: "Status", code: 403 }],
-])("%s is no version", (_, body) => {
+])("%s is not a version", (_, body) => {
   expect(parseServerVersion(body)).toBeUndefined();
 });
 

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Json } from "../json.ts";
 import { taintsOf } from "./taints.ts";
 
-test("the taints of a node, without what is none", () => {
+test("reads the taints of a node, without invalid ones", () => {
   const taints = [
     { key: "a", value: "x", effect: "NoSchedule" },
     { key: "b", effect: "NoExecute", timeAdded: "2026-01-01T00:00:00Z" },
@@ -20,7 +20,7 @@ test("the taints of a node, without what is none", () => {
 });
 
 test.each<Json>([{}, { spec: null }, { spec: { taints: null } }, { spec: { taints: {} } }, { spec: [] }])(
-  "%j has none",
+  "%j has no taints",
   (node) => {
     expect(taintsOf(node as never)).toEqual([]);
   },

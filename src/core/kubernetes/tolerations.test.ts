@@ -53,7 +53,7 @@ test.each<[Json, Taint, boolean]>([
   [null, taint, false],
   ["dedicated=gpu", taint, false],
   [JSON.parse('{"__proto__":{"operator":"Exists"}}'), taint, false],
-])("%j bears %j: %s", (toleration, on, expected) => {
+])("%j tolerates %j: %s", (toleration, on, expected) => {
   expect(tolerates(toleration, on)).toBe(expected);
 });
 
@@ -65,21 +65,21 @@ describe("all taints of a node", () => {
   ];
   const bears = (...keys: string[]): Json[] => keys.map((key) => ({ key, operator: "Exists" }));
 
-  test("a preference keeps no pod away", () => {
+  test("a PreferNoSchedule taint keeps no pod away", () => {
     expect(toleratesAll(bears("a", "c"), taints)).toBe(true);
     expect(toleratesAll(bears("a"), taints)).toBe(false);
     expect(untolerated(bears("a"), taints)).toEqual([taints[2]]);
     expect(toleratesAll([], [])).toBe(true);
   });
 
-  test("only the effects asked for", () => {
+  test("checks only the given effects", () => {
     expect(untolerated([], taints, ["PreferNoSchedule"])).toEqual([taints[1]]);
     expect(untolerated([], taints, ["NoSchedule", "PreferNoSchedule", "NoExecute"])).toEqual(taints);
     expect(toleratesAll(bears("a"), taints, ["NoSchedule"])).toBe(true);
     expect(toleratesAll([], taints, [])).toBe(true);
   });
 
-  test("what is no toleration bears nothing", () => {
+  test("an invalid toleration tolerates nothing", () => {
     expect(untolerated([null, "x", 1, [], { key: 1 }], taints)).toEqual([taints[0], taints[2]]);
   });
 });
@@ -135,7 +135,7 @@ const tolerations = fc.record(
   { requiredKeys: [] },
 );
 
-/** Every taint that could tell two of those tolerations apart. */
+/** Every taint that could distinguish two of those tolerations. */
 const ALL_TAINTS: readonly Taint[] = ["a", "b", "c"].flatMap((key) =>
   [
     "",
@@ -167,7 +167,7 @@ interface Written {
   readonly tolerationSeconds?: number;
 }
 
-/** By the words of the documentation; BigInt reads the numbers above, in canonical form only. */
+/** According to the documentation; BigInt parses the numbers above, in canonical form only. */
 function bruteForce(written: Written, on: Taint): boolean {
   const { key = "", operator = "", value = "", effect = "" } = written;
   const integer = (text: string) => (/^(0|-?[1-9]\d*)$/.test(text) ? BigInt(text) : undefined);
@@ -179,14 +179,14 @@ function bruteForce(written: Written, on: Taint): boolean {
   return operator === "Exists" || (operator !== "Bad" && value === on.value);
 }
 
-/** How long a taint is borne: not at all, some seconds, or for ever. */
+/** How long a taint is tolerated: not at all, some seconds, or forever. */
 function borne(written: Written, on: Taint): number {
   if (!bruteForce(written, on)) return -1;
   if (on.effect !== "NoExecute" || written.tolerationSeconds === undefined) return Number.POSITIVE_INFINITY;
   return Math.max(0, written.tolerationSeconds);
 }
 
-test("bears as a plain reading of the documentation says", () => {
+test("tolerates as documented", () => {
   fc.assert(
     fc.property(tolerations, fc.constantFrom(...ALL_TAINTS), (toleration, on) => {
       expect(tolerates(toleration as Json, on)).toBe(bruteForce(toleration as Written, on));
@@ -195,7 +195,7 @@ test("bears as a plain reading of the documentation says", () => {
   );
 });
 
-test("covers just where no taint tells the two apart", () => {
+test("covers exactly if no taint distinguishes the two", () => {
   fc.assert(
     fc.property(tolerations, tolerations, (a, b) => {
       const expected = ALL_TAINTS.every((on) => borne(a as Written, on) >= borne(b as Written, on));
@@ -205,12 +205,13 @@ test("covers just where no taint tells the two apart", () => {
   );
 });
 
-test("an index of tolerations finds what covers another, as comparing each does", () => {
+test("an index of tolerations finds the same covering tolerations as pairwise comparison", () => {
   fc.assert(
     fc.property(fc.array(tolerations, { maxLength: 5 }), tolerations, (own, narrow) => {
       const covering = own.filter((one) => covers(one as Json, narrow as Json));
       const found = new CoveringTolerations(own as Json[]).cover(narrow as Json);
-      // What bears nothing, and comparisons of different reach, may be added needlessly; never the reverse.
+      // Tolerations that tolerate nothing, and comparisons of different range, may be added needlessly; never the
+      // reverse.
       if (found) expect(covering).not.toEqual([]);
       const plain = covering.filter(({ operator }) => operator === "Exists" || operator === "Equal");
       const bearsSome = ALL_TAINTS.some((on) => bruteForce(narrow as Written, on));
@@ -232,7 +233,7 @@ test("those that are the same cover each other", () => {
   );
 });
 
-test("unreadable tolerations bear nothing", () => {
+test("unreadable tolerations tolerate nothing", () => {
   expect(covers({ operator: "Exists" }, { key: 1 })).toBe(true);
   expect(covers({ key: 1 }, { key: "a" })).toBe(false);
   expect(covers(undefined, undefined)).toBe(true);
@@ -248,7 +249,7 @@ describe("checkToleration", () => {
     { key: "a", operator: "Gt", value: "0" },
     { key: "a", operator: "Lt", value: "-5" },
     { key: "a", operator: "Exists", value: null, effect: null, tolerationSeconds: null },
-  ])("takes %j", (toleration) => {
+  ])("accepts %j", (toleration) => {
     expect(checkToleration(toleration, [])).toEqual([]);
   });
 
@@ -283,7 +284,7 @@ describe("checkToleration", () => {
   });
 });
 
-test("no JSON makes it throw", () => {
+test("never throws for any JSON", () => {
   fc.assert(
     fc.property(
       fc.jsonValue(),

@@ -5,7 +5,7 @@ import { checkLabelKey, checkLabelValue } from "./names.ts";
 import { isLargestInt64, isSmallestInt64, parseCanonicalInt64 } from "./selectors/integer.ts";
 import { HARD_EFFECTS, TAINT_EFFECTS, type Taint } from "./taints.ts";
 
-/** A toleration with every default in its place, so that two of one meaning look alike. */
+/** A toleration with every default filled in, so that equivalent ones are equal. */
 interface PlainToleration {
   readonly key: string;
   readonly operator: string;
@@ -18,7 +18,7 @@ interface PlainToleration {
 const FIELDS: ReadonlySet<string> = new Set(["key", "operator", "value", "effect", "tolerationSeconds"]);
 const OPERATORS = "must be one of Equal, Exists, Gt, Lt";
 
-/** Nothing where a field is of the wrong type: the API server would not have read it either. */
+/** `undefined` if a field has the wrong type: the API server would not have accepted it either. */
 function plain(toleration: Json | undefined): PlainToleration | undefined {
   if (!isObject(toleration)) return undefined;
   const key = own(toleration, "key") ?? "";
@@ -41,10 +41,10 @@ function plain(toleration: Json | undefined): PlainToleration | undefined {
 }
 
 /**
- * An empty key stands for every key, an empty effect for every effect. Gt and Lt ask whether the taint's value is
- * greater or less than the toleration's, both as 64-bit integers in canonical form; where either is none, the taint is not
- * tolerated. What can't be read, or has an operator that does not exist, tolerates nothing. An empty key with another
- * operator than Exists, which the API server refuses, is compared like any other: so the scheduler would.
+ * An empty key matches every key, an empty effect every effect. Gt and Lt compare the taint's value with the
+ * toleration's, both as 64-bit integers in canonical form; if either is not one, the taint is not tolerated. An
+ * unreadable toleration, or one with an unknown operator, tolerates nothing. An empty key with another operator than
+ * Exists, which the API server refuses, is compared like any other, as the scheduler does.
  */
 export function tolerates(toleration: Json | undefined, taint: Taint): boolean {
   const rule = plain(toleration);
@@ -64,7 +64,7 @@ function plainTolerates(rule: PlainToleration, taint: Taint): boolean {
   return rule.operator === "Gt" ? number > bound : number < bound;
 }
 
-/** Whether each taint with one of these effects is tolerated; unless told, the effects that keep a pod away. */
+/** Whether each taint with one of these effects is tolerated; by default the effects that keep a pod away. */
 export function toleratesAll(
   tolerations: readonly Json[],
   taints: readonly Taint[],
@@ -86,7 +86,7 @@ export function untolerated(
 }
 
 /**
- * One text for one meaning: absent and empty are alike, an absent operator is Equal. Fields that usher does not know must be equal,
+ * One string per meaning: absent and empty are equivalent, an absent operator is Equal. Unknown fields must be equal,
  * because their meaning is unknown.
  */
 export function tolerationMeaning(toleration: Json): string {
@@ -104,8 +104,8 @@ function unknownFields(toleration: Json | undefined): string[] {
 }
 
 /**
- * Whether `a` bears every taint that `b` bears, and as long. Exact for one against one by the fields that we know;
- * several tolerations may together bear what none of them bears alone, and that is not looked for.
+ * Whether `a` tolerates every taint that `b` tolerates, and for as long. Exact for a pair by the known fields; several
+ * tolerations may together tolerate what none does alone, which is not considered.
  */
 export function covers(a: Json | undefined, b: Json | undefined): boolean {
   const [wide, narrow] = [plain(a), plain(b)];
@@ -179,7 +179,7 @@ function coversValues(wide: PlainToleration, narrow: PlainToleration): boolean {
   return wide.operator === "Gt" ? inner >= outer : inner <= outer;
 }
 
-/** What the API server would refuse in a toleration, and fields that it would drop. */
+/** The API server's errors for a toleration, and fields that it would drop. */
 export function checkToleration(value: Json | undefined, path: Path): FieldError[] {
   if (!isObject(value)) return [{ path, message: `a toleration must be an object, got ${typeName(value)}` }];
   const problems: FieldError[] = [];
@@ -206,7 +206,10 @@ export function checkToleration(value: Json | undefined, path: Path): FieldError
     problem("effect", "with tolerationSeconds the effect must be NoExecute");
   }
   if (rule.effect !== "" && !TAINT_EFFECTS.has(rule.effect)) {
-    problem("effect", `${quoted(rule.effect)} is no effect: use NoSchedule, PreferNoSchedule or NoExecute`);
+    problem(
+      "effect",
+      `${quoted(rule.effect)} is not an effect: use NoSchedule, PreferNoSchedule or NoExecute`,
+    );
   }
   checkOperator(rule, own(value, "value") ?? "", problem);
   return problems;

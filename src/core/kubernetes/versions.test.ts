@@ -32,11 +32,11 @@ test.each([
   " v1.37.1",
   "v1.37.1\n",
   "v-1.2.3",
-])("%j is no version", (text) => {
+])("%j is not a version", (text) => {
   expect(parseVersion(text)).toBeUndefined();
 });
 
-test("a text of any length is answered", () => {
+test("handles a string of any length", () => {
   expect(parseVersion(`v1.37.0-${"a".repeat(1_000_000)}`)).toBeUndefined();
 });
 
@@ -58,7 +58,7 @@ describe("order", () => {
     "v2.0.0",
   ];
 
-  test("every pair", () => {
+  test("orders every pair", () => {
     for (const [i, left] of ordered.entries()) {
       for (const [j, right] of ordered.entries()) {
         expect([left, right, Math.sign(compareVersions(version(left), version(right)))]).toEqual([

@@ -7,13 +7,13 @@ export interface KubernetesVersion {
   readonly patch: number;
   /** After the first `-`, split at dots: `alpha.2`, `gke.1`, `eks-a5565ad`. Empty for a release. */
   readonly prerelease: readonly string[];
-  /** After `+`; says how it was built and has no part in the order. */
+  /** After `+`; build metadata, which does not affect the order. */
   readonly build: string;
 }
 
-/** Longer than any version seen; keeps the pattern off texts of any size. */
+/** Longer than any known version; bounds the cost of the pattern. */
 const LONGEST_VERSION = 256;
-// A missing patch is allowed (`1.37`), and so is the `+` that some providers put behind the minor version alone.
+// A missing patch is allowed (`1.37`), and so is the `+` that some providers append to the minor version.
 const VERSION =
   /^v?([0-9]{1,9})\.([0-9]{1,9})(?:\.([0-9]{1,9}))?(?:-([0-9A-Za-z.-]+))?(?:\+([0-9A-Za-z.+_-]*))?$/;
 const NUMBER = /^[0-9]+$/;
@@ -28,7 +28,7 @@ export function parseVersion(text: string): KubernetesVersion | undefined {
   return { major: Number(major), minor: Number(minor), patch: Number(patch), prerelease: parts, build };
 }
 
-/** Negative where `a` is older. Ordered as semantic versions are: a pre-release comes before its release. */
+/** Negative if `a` is older. Ordered as semantic versions: a pre-release comes before its release. */
 export function compareVersions(a: KubernetesVersion, b: KubernetesVersion): number {
   if (a.major !== b.major) return a.major - b.major;
   if (a.minor !== b.minor) return a.minor - b.minor;
@@ -44,7 +44,7 @@ export function compareVersions(a: KubernetesVersion, b: KubernetesVersion): num
   return a.prerelease.length - b.prerelease.length;
 }
 
-/** Numbers by their size and before words; words by code unit. */
+/** Numbers by value and before words; words by code unit. */
 function compareParts(a: string, b: string): number {
   const numbers = [NUMBER.test(a), NUMBER.test(b)];
   if (numbers[0] && numbers[1]) {
@@ -56,8 +56,8 @@ function compareParts(a: string, b: string): number {
 }
 
 /**
- * Has this version what Kubernetes 1.`minor` has? Only major and minor count: providers mark their own releases as
- * pre-releases (`v1.37.0-gke.1`), and those have every feature of 1.37.
+ * Whether this version has the features of Kubernetes 1.`minor`. Only major and minor count: providers mark their own
+ * releases as pre-releases (`v1.37.0-gke.1`), and those have every feature of 1.37.
  */
 export function atLeast(version: KubernetesVersion, minor: number): boolean {
   return version.major > 1 || (version.major === 1 && version.minor >= minor);
@@ -65,7 +65,7 @@ export function atLeast(version: KubernetesVersion, minor: number): boolean {
 
 /** Which Kubernetes an API server is. */
 export interface ServerVersion {
-  /** The release that it behaves as: the emulated one where `--emulated-version` is set. Features and defaults follow it. */
+  /** The release that it behaves as: the emulated one if `--emulated-version` is set. Features and defaults follow it. */
   readonly effective: KubernetesVersion;
   /** The release that it was built from. */
   readonly binary: KubernetesVersion;
@@ -88,10 +88,10 @@ export function sameServerVersion(a: ServerVersion, b: ServerVersion | undefined
 export function parseServerVersion(body: Json | undefined): ServerVersion | undefined {
   const binary =
     parseVersion(stringAt(body, "gitVersion") ?? "") ??
-    // Some providers put a `+` behind the minor version.
+    // Some providers append a `+` to the minor version.
     parseVersion(`${stringAt(body, "major")}.${stringAt(body, "minor")}`);
   if (binary === undefined) return undefined;
-  // Since 1.33; an API server that emulates nothing gives its own.
+  // Since 1.33; an API server that emulates nothing returns its own.
   const emulated = parseVersion(`${stringAt(body, "emulationMajor")}.${stringAt(body, "emulationMinor")}`);
   const same = emulated === undefined || (emulated.major === binary.major && emulated.minor === binary.minor);
   return { effective: same ? binary : emulated, binary };

@@ -31,7 +31,7 @@ test.each<[string, string, string, string]>([
   expect(workload?.version).toBe("v1");
 });
 
-test("nothing else is a workload", () => {
+test("no other kind is a workload", () => {
   expect(table.all).toEqual(BUILT_IN_WORKLOADS);
   expect(table.all).toHaveLength(9);
   expect(table.byResource("", "deployments")).toBeUndefined();
@@ -59,7 +59,7 @@ describe("kinds of a configuration", () => {
     expect(BUILT_IN_WORKLOADS.every(isBuiltIn)).toBe(true);
   });
 
-  test("do not replace what is there", () => {
+  test("do not replace existing kinds", () => {
     const moved = {
       group: "apps",
       version: "v1",
@@ -114,7 +114,7 @@ describe("podTemplateOf", () => {
     });
   });
 
-  test("no JSON makes it throw", () => {
+  test("never throws for any JSON", () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.constantFrom(...BUILT_IN_WORKLOADS), (value, workload) => {
         const template = podTemplateOf(value as Json, workload);

@@ -1,14 +1,14 @@
 import { at, isObject, type Json, type JsonObject, own } from "../json.ts";
 import type { Path } from "../path.ts";
 
-/** A kind of object that makes pods, or is one. */
+/** A kind of object that creates pods, or is one. */
 export interface WorkloadKind {
   readonly group: string;
   readonly version: string;
   readonly kind: string;
   /** The plural, as in URLs and in rules. */
   readonly resource: string;
-  /** Where the pod template is; empty for a Pod, which has metadata and spec itself. */
+  /** The path of the pod template; empty for a Pod, which has metadata and spec itself. */
   readonly template: Path;
 }
 
@@ -50,8 +50,8 @@ export interface WorkloadTable {
 }
 
 /**
- * The kinds built in and those of a configuration. Where two claim one resource or one kind the earlier stays, so
- * that no configuration can move the template of a Deployment.
+ * The built-in kinds and those of a configuration. If two claim one resource or kind the earlier one counts, so that no
+ * configuration can move the template of a Deployment.
  */
 export function workloadTable(extra: readonly WorkloadKind[] = []): WorkloadTable {
   const resources = new Map<string, WorkloadKind>();
@@ -86,7 +86,7 @@ export interface PodTemplate {
   readonly spec: JsonObject | undefined;
 }
 
-/** The object's pod template; nothing where it has none, as a ReplicationController may. */
+/** The object's pod template; `undefined` if it has none, as a ReplicationController may. */
 export function podTemplateOf(object: Json | undefined, workload: WorkloadKind): PodTemplate | undefined {
   const template = at(object, ...workload.template);
   if (!isObject(template)) return undefined;

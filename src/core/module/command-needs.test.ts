@@ -32,7 +32,7 @@ test("evaluates again with facts until nothing is needed", () => {
   expect(result).toMatchObject({ first: { found: node("a") }, second: { found: node("b") } });
 });
 
-test("after the last round what is missing counts as failed", () => {
+test("after the last round an unmet need counts as failed", () => {
   let rounds = 0;
   const { result, needs } = driven(
     withFacts((facts) => {
@@ -94,7 +94,7 @@ test.each<[string, Fact, string]>([
 test.each([
   [true, undefined],
   [false, "rollouts.argoproj.io: the API server does not serve this kind"],
-])("of a kind that is not served there are none where it is optional: %s", (optional, failure) => {
+])("an optional kind that is not served has no objects: %s", (optional, failure) => {
   const steps = readPages({
     what: "rollouts.argoproj.io",
     page: () => ({ list: { resource: "rollouts.argoproj.io" }, limit: 1, share: 1 }),

@@ -38,7 +38,7 @@ export function* readPages({
   }
 }
 
-/** Evaluates until nothing more is needed, as a request is: after the last round what is missing counts as failed. */
+/** Evaluates until nothing more is needed, like a request: after the last round an unmet need counts as failed. */
 export function* withFacts<Result extends object>(
   evaluate: (facts: Facts) => Result | { readonly needs: readonly Need[] },
 ): CommandSteps<Result> {

@@ -2,7 +2,10 @@ import type { CommandGroup } from "./command.ts";
 import type { Module } from "./module.ts";
 import type { Operand } from "./operand.ts";
 
-/** What is known of a module before its code is loaded. Declarations import no code of their module, so that help is fast. */
+/**
+ * The part of a module that is known before its code is loaded. Declarations import no code of their module, so that
+ * help is fast.
+ */
 export interface ModuleDeclaration {
   /** A DNS label, and the name of the module's folder. */
   readonly name: string;

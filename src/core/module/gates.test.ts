@@ -30,22 +30,22 @@ describe("parseGates", () => {
     ["TryThis=true=true", "feature gate TryThis: write TryThis=true or TryThis=false"],
     ["__proto__=true", 'feature gate "__proto__" is not known; there are: TryThis, KeepThat'],
     ["=true", 'feature gate "" is not known; there are: TryThis, KeepThat'],
-  ])("%j is told", (text, problem) => {
+  ])("reports %j", (text, problem) => {
     expect(parseGates(text, DECLARED).problems).toEqual([problem]);
   });
 
-  test("all that is wrong is said at once, and what is right still counts", () => {
+  test("reports all problems at once, and valid gates still count", () => {
     const { gates, problems } = parseGates("Nope=true,TryThis=true,KeepThat=maybe", DECLARED);
     expect(problems).toHaveLength(2);
     expect(gates.enabled("TryThis")).toBe(true);
     expect(gates.enabled("KeepThat")).toBe(true);
   });
 
-  test("where there are no gates, it says so", () => {
+  test("reports that there are no gates", () => {
     expect(parseGates("A=true", []).problems).toEqual(['feature gate "A" is not known; there are none']);
   });
 });
 
-test("a gate that nobody declared is off, even if chosen", () => {
+test("an undeclared gate is off, even if set", () => {
   expect(new Gates(DECLARED, new Map([["Other", true]])).enabled("Other")).toBe(false);
 });

@@ -65,7 +65,7 @@ describe("rules", () => {
     ["another group", [{ groups: ["apps"] }], POD, false],
     ["the version", [{ versions: ["v1beta1"] }], POD, false],
     ["group and resource of different rules", [{ groups: ["apps"], resources: ["pods"] }], POD, false],
-    ["a subresource nobody asked for", [{ resources: ["pods"] }], BINDING, false],
+    ["an unlisted subresource", [{ resources: ["pods"] }], BINDING, false],
     ["a subresource", [{ resources: ["pods/binding"] }], BINDING, true],
   ])("%s", (_what, rules, request, expected) => {
     expect(hookWants(hook(rules), request)).toBe(expected);
@@ -76,7 +76,7 @@ describe("scope", () => {
   test.each<[string, AdmissionRequest, cluster: boolean, namespaced: boolean]>([
     ["a pod", POD, false, true],
     ["a node", NODE, true, false],
-    ["a Namespace, which is no object of a namespace", NAMESPACE, true, false],
+    ["a Namespace, which is not a namespaced object", NAMESPACE, true, false],
     ["another kind that is called so", CUSTOM, false, true],
   ])("%s", (_what, request, cluster, namespaced) => {
     expect(hookWants(hook([{ scope: "Cluster" }]), request)).toBe(cluster);
@@ -96,7 +96,7 @@ describe("namespaces", () => {
     ["an excepted Namespace itself", { except: ["shop"] }, NAMESPACE, false],
     ["a Namespace itself, among the only ones", { only: ["shop"] }, NAMESPACE, true],
     ["a Namespace itself, not among them", { only: ["other"] }, NAMESPACE, false],
-    ["an object of the cluster is in none, so none keeps it out", { only: ["shop"] }, NODE, true],
+    ["a cluster-scoped object is in no namespace, so none excludes it", { only: ["shop"] }, NODE, true],
     ["nor does an exception", { except: [""] }, NODE, true],
   ])("%s", (_what, namespaces, request, expected) => {
     expect(hookWants(hook([{}], namespaces), request)).toBe(expected);

@@ -2,7 +2,7 @@ import type { AdmissionRequest, Operation } from "../evaluate/request.ts";
 
 export type Phase = "mutate" | "validate";
 
-/** Which requests a hook wants, in the words of a webhook configuration. `*` means any. */
+/** The requests that a hook matches, in the terms of a webhook configuration. `*` means any. */
 export interface Rule {
   readonly groups: readonly string[];
   readonly versions: readonly string[];
@@ -15,41 +15,46 @@ export interface Rule {
 /** Namespaces by name. The API server itself maintains the label that this becomes, so no namespace can leave the scope. */
 export type NamespaceScope = { readonly except: readonly string[] } | { readonly only: readonly string[] };
 
-/** When to ask a module. */
+/** When to call a module. */
 export interface Hook {
   /** A DNS label, unique among all hooks: part of the webhook's name and path. */
   readonly name: string;
   /**
-   * Makes it a shadow hook: the name of the other hook, by which the API server asks for both. They are one question, registered twice
-   * because the API server is to do different things where it gets no answer. The first that wants the request is asked, so a shadow
-   * hook comes before the other. @default its name
+   * Makes it a shadow hook: the name of the other hook, by which the API server calls both. They are one question,
+   * registered twice because the API server must act differently without an answer. The first that matches the request
+   * is called, so a shadow hook comes before the other. @default its name
    */
   readonly askedAs?: string;
   readonly module: string;
   readonly phase: Phase;
-  /** Without any, the hook is not registered, and only answers what is still under way from when it was. */
+  /** Without any, the hook is not registered, and only answers calls that are still in flight. */
   readonly rules: readonly Rule[];
-  /** Another webhook asks the same: it is not registered. Where an API server does not know that yet, it answers. @default registered */
+  /**
+   * Another webhook covers the same: it is not registered. It answers API servers that do not know that yet. @default
+   * registered
+   */
   readonly withdrawn?: boolean;
-  /** What happens where we can't answer: `open` lets the request pass. */
+  /** The failure mode without an answer: `open` lets the request pass. */
   readonly failure: "open" | "closed";
   /**
-   * What the hook answers where the objects of a request are too large to be read. One that may deny what it reads denies, whatever
-   * `failure` is, else size alone would pass it; one that only adds or reports allows with a warning.
+   * The answer if the objects of a request are too large to be read. A hook that may deny denies, regardless of
+   * `failure`, otherwise size alone would bypass it; one that only adds or reports allows with a warning.
    */
   readonly tooLarge: "deny" | "allow";
   /**
-   * Closed hooks only: the control plane's namespaces, which no closed hook may match, are covered by an open shadow hook with the same
-   * evaluator. Usher's own namespace never is. @default requests there do not reach the module
+   * Fail-closed hooks only: the control plane's namespaces, which no fail-closed hook may match, are covered by a
+   * fail-open shadow hook with the same evaluator. Usher's own namespace never is. @default requests there do not reach
+   * the module
    */
   readonly openShadow?: boolean;
   /**
-   * It is younger than the announcements by which replicas say what they answer: one that announces nothing does not know it. To be set
-   * for every hook that is new. @default replicas of all versions know it
+   * It is newer than the announcements of replicas: one that announces nothing does not know it. To be set for every
+   * new hook. @default replicas of all versions know it
    */
   readonly announced?: boolean;
   /**
-   * Closed hooks only: while no replica is ready, the watchdog does not open it, unless the configuration says so for its module.
+   * Fail-closed hooks only: while no replica is ready, the watchdog does not open it, unless the configuration names
+   * its module.
    * @default it may be opened
    */
   readonly staysClosed?: boolean;
@@ -59,7 +64,7 @@ export interface Hook {
   /** CEL that the API server evaluates before it calls us. A hook must be right without them: they only save calls. */
   readonly conditions?: readonly { readonly name: string; readonly expression: string }[];
   readonly sideEffects: "None" | "NoneOnDryRun";
-  /** Mutating hooks only: whether to ask again when a later webhook has changed the object. */
+  /** Mutating hooks only: whether to call again after a later webhook has changed the object. */
   readonly reinvocation?: "Never" | "IfNeeded";
 }
 
@@ -67,7 +72,7 @@ export function askedName({ askedAs, name }: Hook): string {
   return askedAs ?? name;
 }
 
-/** Whether a request is one that the hook asked for. The server checks it itself: one entry may serve several hooks. */
+/** Whether a hook matches a request. The server checks it itself: one entry may serve several hooks. */
 export function hookWants(hook: Hook, request: AdmissionRequest): boolean {
   const { namespaces } = hook;
   if (namespaces !== undefined && request.namespace !== "") {
@@ -86,7 +91,7 @@ function ruleWants(rule: Rule, request: AdmissionRequest): boolean {
   const { group, version, resource } = request.resource;
   if (!rule.operations.includes(request.operation)) return false;
   if (!has(rule.groups, group) || !has(rule.versions, version)) return false;
-  // The namespace of a request for a Namespace is its own name, though the object is cluster-scoped.
+  // The namespace of a request for a Namespace is its own name, although the object is cluster-scoped.
   const cluster = request.namespace === "" || (group === "" && resource === "namespaces");
   if (rule.scope !== undefined && (rule.scope === "Cluster") !== cluster) return false;
   for (const wanted of rule.resources)

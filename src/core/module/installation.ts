@@ -2,7 +2,7 @@ import type { JsonObject } from "../json.ts";
 import type { ServerVersion } from "../kubernetes/versions.ts";
 import { type WorkloadTable, workloadTable } from "../kubernetes/workloads.ts";
 
-/** Where spans of reviews go, and how many. */
+/** The collector of review spans, and the sampling. */
 export interface Tracing {
   /** The base URL of a collector that speaks OTLP over HTTP. */
   readonly endpoint: string;
@@ -10,45 +10,45 @@ export interface Tracing {
   readonly sampling?: number;
 }
 
-/** What is true of one installation of usher, whatever the policies say. */
+/** The facts of one installation of usher, independent of policies. */
 export interface Installation {
   /** The namespace that usher runs in. */
   readonly namespace: string;
-  /** Where the control plane's pods live beside Kubernetes' own namespaces: no closed hook may ever stand before them. */
+  /** The control plane's namespaces beside Kubernetes' own: no fail-closed hook may ever match them. */
   readonly controlPlaneNamespaces: readonly string[];
   /** Which kinds hold pods or pod templates. */
   readonly workloads: WorkloadTable;
-  /** Control-plane namespaces in which usher may change objects nevertheless. @default none */
+  /** Control-plane namespaces in which usher may still change objects. @default none */
   readonly opened: readonly string[];
   /** Namespaces that no hook matches. @default none */
   readonly excluded?: readonly string[];
-  /** Whether usher registers and repairs its CRDs; without, it has no right to them. @default true */
+  /** Whether usher registers and repairs its CRDs; otherwise it has no permission on them. @default true */
   readonly manageCrds?: boolean;
   /** For sources without an API server, and until it answers. @default unknown */
   readonly kubernetesVersion?: ServerVersion;
-  /** Where spans of reviews go. @default reviews are not traced */
+  /** The collector of review spans. @default reviews are not traced */
   readonly tracing?: Tracing;
-  /** What is opened while no replica is ready. @default `DEFAULT_WATCHDOG` */
+  /** The settings of the watchdog. @default `DEFAULT_WATCHDOG` */
   readonly watchdog?: WatchdogSettings;
   /** Settings of modules, by module, as parsed by their schemas. @default none */
   readonly settings?: Readonly<Record<string, JsonObject>>;
-  /** Where the serving certificate comes from. @default usher makes its own */
+  /** The source of the serving certificate. @default usher issues its own */
   readonly certificates?: CertificateSettings;
   /** Whether usher writes its webhook configurations, and the objects of modules. @default true */
   readonly manageWebhooks?: boolean;
-  /** Whether a write of a policy is answered with warnings about what it changes. @default true */
+  /** Whether a write of a policy is answered with warnings about its effect. @default true */
   readonly previewPolicies?: boolean;
   /** Whether usher's pods run on nodes of the control plane. @default false */
   readonly controlPlaneNodes?: boolean;
   /** Who may connect to usher's pods. @default the network decides */
   readonly networkPolicy?: NetworkPolicySettings;
-  /** The authority of the client certificates that API servers present, as PEM. @default any client may call */
+  /** The CA of the client certificates that API servers present, as PEM. @default any client may call */
   readonly clientCa?: string;
 }
 
 interface NetworkPolicySettings {
   readonly enabled: boolean;
-  /** From where API servers connect to the webhook port. @default anywhere */
+  /** The networks from which API servers connect to the webhook port. @default any */
   readonly webhookCidrs: readonly string[];
 }
 
@@ -68,13 +68,13 @@ export function previewsPolicies({ previewPolicies }: Pick<Installation, "previe
 export interface WatchdogSettings {
   readonly enabled: boolean;
   readonly openAfterSeconds: number;
-  /** Modules whose hooks are opened though they declare `staysClosed`. */
+  /** Modules whose hooks are opened although they declare `staysClosed`. */
   readonly open: readonly string[];
 }
 
 export const DEFAULT_WATCHDOG: WatchdogSettings = { enabled: true, openAfterSeconds: 300, open: [] };
 
-/** The control plane's in every cluster, whatever an installation says. */
+/** The control plane's namespaces in every cluster, regardless of the installation. */
 const KUBERNETES_NAMESPACES = ["kube-system", "kube-public", "kube-node-lease"];
 
 export const DEFAULT_INSTALLATION: Installation = {
@@ -84,18 +84,18 @@ export const DEFAULT_INSTALLATION: Installation = {
   opened: [],
 };
 
-/** Where the control plane's pods live. */
+/** The control plane's namespaces. */
 export function controlPlaneOf({ controlPlaneNamespaces }: Installation): string[] {
   return [...new Set([...KUBERNETES_NAMESPACES, ...controlPlaneNamespaces])];
 }
 
-/** Namespaces that modules leave alone: the control plane's and usher's own, unless the installation opened them. */
+/** Namespaces that modules ignore: the control plane's and usher's own, unless the installation opened them. */
 export function exemptNamespaces(installation: Installation): string[] {
   const all = [...controlPlaneOf(installation), installation.namespace];
   return all.filter((name) => !installation.opened.includes(name));
 }
 
-/** Who makes the serving certificate: usher itself, cert-manager, OpenShift's service CA, or the administrator. */
+/** The issuer of the serving certificate: usher itself, cert-manager, OpenShift's service CA, or the administrator. */
 export const CERTIFICATE_MODES = ["Own", "CertManager", "ServiceCA", "Secret"] as const;
 export type CertificateMode = (typeof CERTIFICATE_MODES)[number];
 
@@ -110,6 +110,6 @@ export interface CertificateSettings {
   readonly mode: CertificateMode;
   /** The Secret of mode Secret. @default usher-serving-certificate */
   readonly secret?: string;
-  /** What signs in mode CertManager. @default an authority of usher's own, which cert-manager makes */
+  /** The signer in mode CertManager. @default a CA for usher alone, which cert-manager issues */
   readonly issuer?: IssuerReference;
 }

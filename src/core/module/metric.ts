@@ -1,13 +1,13 @@
 import type { Installation } from "./installation.ts";
 
-/** A label with bounded values: listed, or as many as come first. Every other value is `other`. */
+/** A label with bounded values: listed, or the first N. Every other value is `other`. */
 export type MetricLabel =
   | { readonly name: string; readonly values: readonly string[] }
   | { readonly name: string; readonly limit: number };
 
 /** A metric that a module declares. */
 export interface Metric {
-  /** Unique among all modules. By convention `usher_…`, but upstream's own where a module takes over upstream's metric. */
+  /** Unique among all modules. By convention `usher_…`, or upstream's name if a module replaces upstream's metric. */
   readonly name: string;
   /** A counter follows decisions; a gauge is read from the module's reconciler at each scrape. */
   readonly type: "counter" | "gauge";
@@ -15,7 +15,7 @@ export interface Metric {
   readonly labels: readonly MetricLabel[];
   /** Of a counter: series that are there from the start, at zero. @default each appears with its first step */
   readonly initial?: readonly Readonly<Record<string, string>>[];
-  /** Whether there is such a metric in this installation. @default always */
+  /** Whether the metric exists in this installation. @default always */
   readonly registered?: (installation: Installation) => boolean;
 }
 
@@ -34,5 +34,5 @@ export interface Figure {
   readonly value: number;
 }
 
-/** What stands for label values beyond those that a metric declares. */
+/** Replaces label values beyond those that a metric declares. */
 export const OTHER = "other";

@@ -1,8 +1,8 @@
 import type { Module } from "./module.ts";
 
 /**
- * A program of its own that answers some hooks of a module by a file, beside usher or without it. Usher's program is it where it is
- * called by its name.
+ * A separate program that answers some hooks of a module by a file, beside usher or without it. It is usher's program,
+ * called by another name.
  */
 export interface Operand {
   /** The last part of the path that it is called by, and the name of its Lease. */
@@ -14,7 +14,7 @@ export interface Operand {
   readonly port: number;
   /** Of health and metrics. */
   readonly opsPort: number;
-  /** Holds tls.crt and tls.key. */
+  /** Contains tls.crt and tls.key. */
   readonly certificateFolder: string;
   /** The Service and the ValidatingWebhookConfiguration by which API servers call it. */
   readonly service: string;
@@ -22,7 +22,7 @@ export interface Operand {
   /** The Secret with the tokens of its webhook's path. */
   readonly pathsSecret: string;
   readonly pathsKey: string;
-  /** Served where the variable says Aggregated: the resource that takes reviews, for an API server's front proxy. */
+  /** Served if the variable is Aggregated: the resource that accepts reviews, for an API server's front proxy. */
   readonly aggregated: {
     readonly variable: string;
     readonly group: string;

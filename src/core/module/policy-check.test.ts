@@ -48,7 +48,7 @@ function judge(request: AdmissionRequest) {
   return responseOf(atOnce(evaluate(call, outside())));
 }
 
-test("the hook asks for what the modules declare as resources, and lets pass when usher is away", () => {
+test("the hook covers the declared resources of modules, and is fail-open", () => {
   expect(assemblyOf([module]).hooks).toMatchObject([
     {
       phase: "validate",
@@ -78,11 +78,11 @@ describe("refused", () => {
     ["a wrong type", rule({ level: "high" }), "spec.level"],
     ["a wrong type inside", rule({ items: [{ name: "a" }, { name: 1 }] }), "spec.items[1].name"],
     ["a missing field", rule({ items: [{}] }), "spec.items[0].name"],
-    ["a spec that is none", rule("x"), "spec"],
-    ["what only its module knows", rule({ level: 13 }), "spec.level"],
+    ["an invalid spec", rule("x"), "spec"],
+    ["a mistake that only its module detects", rule({ level: 13 }), "spec.level"],
     ["no name", rule({}, { metadata: {} }), "metadata.name"],
     ["a bad name", rule({}, { metadata: { name: "No_Name" } }), "metadata.name"],
-  ])("%s, with the field", (_what, object, field) => {
+  ])("rejects %s, with the field", (_what, object, field) => {
     const answer = judge(requestFor(object));
     expect(answer).toMatchObject({ allowed: false, status: { code: 422, reason: "Invalid" } });
     expect(answer.status?.causes.map((cause) => cause.field)).toContain(field);
@@ -91,13 +91,13 @@ describe("refused", () => {
     expect(answer.status?.message).toContain(field);
   });
 
-  test("an object that says to be of another version than the request does", () => {
+  test("rejects an object whose version differs from the request's", () => {
     const { resource } = requestFor(rule({}));
     const answer = judge(requestFor(rule({}, { apiVersion: "test.example/v9" }), { resource }));
     expect(answer.status?.causes).toMatchObject([{ field: "apiVersion" }]);
   });
 
-  test("all that is wrong at once, and by the name that it will have", () => {
+  test("reports all problems at once, with the generated name", () => {
     const object = rule({ level: "x", items: [{}] }, { metadata: { generateName: "gen-" } });
     const { status } = judge(requestFor(object));
     expect(status?.causes).toHaveLength(2);
@@ -106,20 +106,20 @@ describe("refused", () => {
 });
 
 describe("allowed", () => {
-  test("without a word", () => {
+  test("accepts without warnings", () => {
     for (const object of [rule({}), rule(undefined), rule({ level: 1 })]) {
       expect(judge(requestFor(object))).toMatchObject({ allowed: true, warnings: [], status: undefined });
     }
   });
 
-  test("an unknown field is told, with what was probably meant", () => {
+  test("warns about an unknown field, with a suggestion", () => {
     const answer = judge(requestFor(rule({ levle: 3 })));
     expect(answer.allowed).toBe(true);
     expect(answer.warnings).toHaveLength(1);
     expect(answer.warnings[0]).toMatch(/^spec\.levle: .*did you mean "level"\?/);
   });
 
-  test("a module sees into which installation it is written", () => {
+  test("a module sees the target installation", () => {
     const placed: Kind = {
       ...KIND,
       check: (_object, _view, installation) => [
@@ -133,16 +133,16 @@ describe("allowed", () => {
     expect({ allowed, warnings }).toEqual({ allowed: true, warnings: [expect.stringMatching(/in ours/)] });
   });
 
-  test("an unknown field beside an error is told as well", () => {
+  test("also reports an unknown field beside an error", () => {
     const answer = judge(requestFor(rule({ levle: 3, level: 13 })));
     expect(answer.warnings.join()).toContain("spec.levle");
   });
 
   test.each<[string, JsonObject]>([
     ["labels", { metadata: { name: "r", labels: { a: "b" } } }],
-    ["a finalizer that goes", { metadata: { name: "r", finalizers: [] } }],
+    ["a removed finalizer", { metadata: { name: "r", finalizers: [] } }],
     ["nothing", {}],
-  ])("an UPDATE of %s, of one that became invalid", (_what, change) => {
+  ])("accepts an UPDATE of %s, of a policy that became invalid", (_what, change) => {
     const old = rule({ level: 13 }, { metadata: { name: "r", finalizers: ["x/y"] } });
     const answer = judge(requestFor(rule({ level: 13 }, change), { operation: "UPDATE", oldObject: old }));
     expect(answer.allowed).toBe(true);
@@ -154,14 +154,14 @@ describe("allowed", () => {
     expect(judge(requestFor(now, { operation: "UPDATE", oldObject: old })).allowed).toBe(false);
   });
 
-  test("what is no policy of ours, and what carries no object", () => {
+  test("ignores other kinds, and requests without an object", () => {
     const unknown = { ...rule({ level: "x" }), kind: "Setting", apiVersion: "test.example/v1" };
     expect(judge(requestFor(unknown)).allowed).toBe(true);
     expect(judge(requestFor(rule({ level: "x" }), { object: undefined })).allowed).toBe(true);
   });
 });
 
-test("a check knows when the object is written", () => {
+test("a check gets the time of the write", () => {
   const clocked: Kind = {
     ...KIND,
     check: (_object, _view, _installation, now) => [warningProblem(["spec"], `written at ${now}`)],

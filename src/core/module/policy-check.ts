@@ -24,11 +24,12 @@ import {
 export const POLICY_CHECK = "policies";
 
 /**
- * The module that judges policies themselves when they are written, made from what the other modules declare. It is open: a
- * policy that came in while usher was away is reported by its own status instead. Policies that usher ignores, because their module or
- * gate is off, are never refused: a warning says that they have no effect, and so does their status.
+ * The module that validates policies when they are written, built from the declarations of the other modules. It is
+ * fail-open: a policy that was admitted while usher was down is reported in its own status instead. Policies that usher
+ * ignores, because their module or gate is off, are never refused: a warning reports that they have no effect, and so
+ * does their status.
  *
- * @param off Modules that take no part in this configuration.
+ * @param off Modules that are off in this configuration.
  */
 export function policyCheck(modules: readonly Module[], off: readonly Module[] = []): Module {
   const ignored = off.flatMap(ignoredKinds);
@@ -75,7 +76,8 @@ export function policyCheck(modules: readonly Module[], off: readonly Module[] =
       validate: ({ request, object, view, installation, gates, now, trace }) => {
         const kind = byResource.get(resourceName(request.resource));
         const policy = { kind: request.kind.kind, name: nameIn(request.name, request.object) };
-        // Fields that an UPDATE did not touch are not checked again: a finalizer must come off a policy that became invalid.
+        // Fields that an UPDATE did not change are not checked again: a finalizer must be removable from a policy that
+        // became invalid.
         if (kind === undefined || request.object === undefined || !object.changed([["spec"]])) {
           trace?.({ policy, applies: "not", why: "its spec stays as it is" });
           return allow();

@@ -1,6 +1,6 @@
 import { controlPlaneOf, type Installation } from "./installation.ts";
 
-/** A resource without which a cluster can't heal: no closed hook may stand before it, whatever its subresource. */
+/** A resource without which a cluster can't recover: no fail-closed hook may match it, with any subresource. */
 export interface ProtectedResource {
   readonly group: string;
   readonly resource: string;
@@ -8,11 +8,11 @@ export interface ProtectedResource {
 }
 
 /**
- * Nodes join and renew themselves by nodes, leases and certificate requests; the API server and usher itself ask by reviews who
- * someone is and what they may; and CRDs, API services and webhook configurations are what one repairs usher with. Rules can't
- * name single objects, so it is all CRDs and not only ours. The API server does not ask webhooks about configurations of
- * webhooks; that is its promise and these are ours. They are protected in all versions; in groups other than these the
- * same names are other things, and none of those is an equivalent that matchPolicy would bring here.
+ * Nodes join and renew themselves with nodes, leases and certificate requests; the API server and usher itself
+ * authenticate and authorize with reviews; and CRDs, API services and webhook configurations are needed to repair
+ * usher. Rules can't name single objects, so all CRDs are included and not only usher's. The API server itself never
+ * calls webhooks for webhook configurations; this list does not rely on it. They are protected in all versions; in
+ * other groups the same names are other resources, and none of those is an equivalent that matchPolicy would convert.
  */
 export const PROTECTED_RESOURCES: readonly ProtectedResource[] = [
   { group: "", resource: "nodes", scope: "Cluster" },
@@ -32,8 +32,8 @@ export const PROTECTED_RESOURCES: readonly ProtectedResource[] = [
 ];
 
 /**
- * Namespaces that no closed hook may reach: usher's own, or its pods could not come back, and the control plane's. That an
- * installation opened some of them lets usher work there, not stand in the way.
+ * Namespaces that no fail-closed hook may match: usher's own, otherwise its pods could not come back, and the control
+ * plane's. If an installation opens some of them, usher works there, but must not block them.
  */
 export function protectedNamespaces(installation: Installation): string[] {
   return [...new Set([...controlPlaneOf(installation), installation.namespace])].sort();

@@ -23,36 +23,36 @@ export function describeKey(key: ReconcileKey): string {
     .join(" ");
 }
 
-/** What a reconciler may look at to find keys. */
+/** The inputs for finding keys. */
 export interface KeysContext {
   readonly view: View;
-  /** What would be decided now. Absent where nothing is evaluated. */
+  /** Evaluates a request now. Absent if nothing is evaluated. */
   readonly assembly?: Assembly;
 }
 
-/** All that `reconcile` may look at. */
+/** All inputs of `reconcile`. */
 export interface ReconcileContext<Key extends ReconcileKey = ReconcileKey> extends KeysContext {
   readonly facts: Facts;
   /** Milliseconds since 1970, from the shell. */
   readonly now: number;
-  /** Milliseconds of a clock that is never set, any origin: for durations, which the wall clock may shorten. Absent where no time passes. */
+  /** Milliseconds of a monotonic clock, any origin: for durations, which the wall clock may shorten. Absent if no time passes. */
   readonly elapsed?: number;
-  /** Why the last writes of another key failed; absent where they did not. */
+  /** Why the last writes of another key failed; absent if they did not. */
   readonly failure?: (key: Key) => string | undefined;
-  /** Results of admissions, over all replicas. Absent where none are counted. */
+  /** Results of admissions, over all replicas. Absent if none are counted. */
   readonly tallies?: { readonly of: (module: string, policy: PolicyRef) => CountedTally | undefined };
 }
 
-/** What must hold beyond admission: ordered writes, made by the leader's shell. A dry run prints them. */
+/** Effects beyond admission: ordered writes, made by the leader's shell. A dry run prints them. */
 export interface ReconcileResult<Key extends ReconcileKey = ReconcileKey> {
   readonly writes: readonly PlannedWrite[];
-  /** Published once the writes are made. */
+  /** Published after the writes. */
   readonly events?: readonly EventToWrite[];
-  /** Steps of counters that the module declares, made once the writes are. */
+  /** Increments of counters that the module declares, made after the writes. */
   readonly counts?: readonly Count[];
   /** Seconds until this key is reconciled again without a change. */
   readonly requeueAfter?: number;
-  /** Further keys of the same reconciler, added once the writes are made. */
+  /** Further keys of the same reconciler, added after the writes. */
   readonly enqueue?: readonly Key[];
 }
 
@@ -78,8 +78,9 @@ export type PlannedWrite =
     };
 
 /**
- * The pure part of a controller. What it remembers between calls is `State`, and nothing else: the shell creates it when it starts
- * leading, hands it to every call, and drops it when it stops. Calls are synchronous, so no two of them see one state at the same time.
+ * The pure part of a controller. Its only memory between calls is `State`: the shell creates it when it starts leading,
+ * passes it to every call, and drops it when it stops. Calls are synchronous, so no two of them see one state at the
+ * same time.
  */
 export interface Reconciler<Key extends ReconcileKey = ReconcileKey, State = unknown> {
   readonly initialState: () => State;
@@ -98,7 +99,7 @@ export interface Reconciler<Key extends ReconcileKey = ReconcileKey, State = unk
     state: State,
     context: ReconcileContext<Key>,
   ) => ReconcileResult<Key> | NeedMore;
-  /** Values of the gauges that the module declares. Empty where they are not known yet. */
+  /** Values of the gauges that the module declares. Empty if they are not known yet. */
   readonly figures?: (state: State, context: KeysContext) => readonly Figure[];
 }
 
@@ -106,8 +107,8 @@ export interface Reconciler<Key extends ReconcileKey = ReconcileKey, State = unk
 type ObjectName = Extract<PlannedWrite, { readonly patch: unknown }>["of"];
 
 /**
- * The object as it is stored: the view keeps neither status nor resourceVersion, which change without affecting any admission. `undefined`
- * where there is none.
+ * The stored object: the view keeps neither status nor resourceVersion, which change without affecting any admission.
+ * `undefined` if it does not exist.
  */
 export function liveObject(
   of: ObjectName,
@@ -123,8 +124,8 @@ export function liveObject(
 }
 
 /**
- * Declares a reconciler. The controller handles reconcilers of all key and state types alike, so both types are forgotten here, in one
- * place; a reconciler only ever gets its own keys and its own state.
+ * Declares a reconciler. The controller handles reconcilers of all key and state types alike, so both types are erased
+ * here, in one place; a reconciler only ever gets its own keys and its own state.
  */
 export function defineReconciler<Key extends ReconcileKey, State>(
   reconciler: Reconciler<Key, State>,
@@ -146,7 +147,7 @@ export interface ControllerStats {
   readonly leading?: boolean;
   /** Events that this replica could not write. */
   readonly droppedEvents?: number;
-  /** How many fields of an object differ from what usher would write, where it may not; only the leader has any. */
+  /** The number of an object's fields that differ from what usher would write, if it may not; only the leader reports any. */
   readonly drift?: ReadonlyMap<string, number>;
 }
 
@@ -154,7 +155,7 @@ export interface WriteCount {
   readonly module: string;
   /** `nodes`; of an apply the kind. */
   readonly resource: string;
-  /** A conflict is not a failure: the key is reconciled again at once. */
+  /** A conflict is not a failure: the key is reconciled again immediately. */
   readonly result: "done" | "conflict" | "failed";
   readonly count: number;
 }

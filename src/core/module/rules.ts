@@ -11,8 +11,8 @@ export function resourceParts(pattern: string): { name: string; sub: string } {
 }
 
 /**
- * Rules as the API server takes them, meaning the same: it refuses a list in which a wildcard stands beside what it
- * includes, and empty lists. Equal requests give equal text, so that another order of policies causes no write.
+ * Equivalent rules in the form that the API server accepts: it refuses a list with a wildcard beside an included name,
+ * and empty lists. Equal requests give equal text, so that another order of policies causes no write.
  */
 export function tidyRules(rules: readonly Rule[]): Rule[] {
   const byText = new Map<string, Rule>();
@@ -39,7 +39,7 @@ function wildcardAlone(list: readonly string[]): string[] {
 }
 
 function unincluded(patterns: readonly string[]): string[] {
-  // `pods/` means `pods`, and would otherwise include it and be included by it.
+  // `pods/` means `pods`; otherwise each would include the other.
   const plain = patterns.map((pattern) => (pattern.endsWith("/") ? pattern.slice(0, -1) : pattern));
   const all = [...new Set(plain)].filter((pattern) => pattern !== "").sort();
   return all.filter((pattern) => !all.some((other) => other !== pattern && includes(other, pattern)));

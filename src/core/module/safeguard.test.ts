@@ -31,7 +31,7 @@ function hook(rules: readonly Rule[], more: Partial<Hook> = {}): Hook {
   };
 }
 
-/** What became of the rules: `closed` and `open` ones as `group/resource scope`. */
+/** The resulting rules: fail-closed and fail-open ones as `group/resource scope`. */
 function fate(rules: readonly Rule[]): { closed: string[]; open: string[] } {
   const reported = (failure: string) =>
     safeguard([hook(rules)], DEFAULT_INSTALLATION)
@@ -41,23 +41,23 @@ function fate(rules: readonly Rule[]): { closed: string[]; open: string[] } {
   return { closed: reported("closed"), open: reported("open") };
 }
 
-describe("rules of a closed hook", () => {
+describe("rules of a fail-closed hook", () => {
   const cases: [string, Rule[], string[], string[]][] = [
     ["pods stay", [rule("", "pods")], [":pods *"], []],
     ["bindings stay", [rule("", "pods/binding")], [":pods/binding *"], []],
     [
-      "namespaces stay: their selector looks at their own name",
+      "namespaces stay: their selector matches their own name",
       [rule("", "namespaces")],
       [":namespaces *"],
       [],
     ],
     ["nodes go", [rule("", "nodes")], [], [":nodes *"]],
     ["nodes of another group are others", [rule("metrics.k8s.io", "nodes")], ["metrics.k8s.io:nodes *"], []],
-    ["subresources of nodes go", [rule("", "nodes/status")], [], [":nodes/status *"]],
-    ["all subresources of nodes go", [rule("", "nodes/*")], [], [":nodes/* *"]],
+    ["subresources of nodes are removed", [rule("", "nodes/status")], [], [":nodes/status *"]],
+    ["all subresources of nodes are removed", [rule("", "nodes/*")], [], [":nodes/* *"]],
     ["leases go", [rule("coordination.k8s.io", "leases")], [], ["coordination.k8s.io:leases *"]],
     [
-      "leases in namespaces go",
+      "leases in namespaces are removed",
       [rule("coordination.k8s.io", "leases", "Namespaced")],
       [],
       ["coordination.k8s.io:leases Namespaced"],
@@ -69,7 +69,7 @@ describe("rules of a closed hook", () => {
       [],
     ],
     [
-      "certificate requests go, with approval",
+      "certificate requests are removed, with approval",
       [rule("certificates.k8s.io", "certificatesigningrequests/approval")],
       [],
       ["certificates.k8s.io:certificatesigningrequests/approval *"],
@@ -87,25 +87,20 @@ describe("rules of a closed hook", () => {
       ["apiextensions.k8s.io:customresourcedefinitions *"],
     ],
     [
-      "webhook configurations go",
+      "webhook configurations are removed",
       [rule("admissionregistration.k8s.io", "*")],
       ["admissionregistration.k8s.io:* Namespaced"],
       ["admissionregistration.k8s.io:* Cluster"],
     ],
-    [
-      "all of the core group: what lives in namespaces stays",
-      [rule("", "*")],
-      [":* Namespaced"],
-      [":* Cluster"],
-    ],
+    ["all of the core group: namespaced resources stay", [rule("", "*")], [":* Namespaced"], [":* Cluster"]],
     ["all of it in namespaces stays", [rule("", "*/*", "Namespaced")], [":*/* Namespaced"], []],
-    ["all of it outside goes", [rule("", "*", "Cluster")], [], [":* Cluster"]],
+    ["all of it cluster-scoped is removed", [rule("", "*", "Cluster")], [], [":* Cluster"]],
     ["any status of the core group", [rule("", "*/status")], [":*/status Namespaced"], [":*/status Cluster"]],
-    ["all of all goes: leases are in namespaces", [rule("*", "*/*")], [], ["*:*/* *"]],
-    ["all of all in namespaces goes too", [rule("*", "*", "Namespaced")], [], ["*:* Namespaced"]],
+    ["all of all is removed: leases are in namespaces", [rule("*", "*/*")], [], ["*:*/* *"]],
+    ["all of all in namespaces is removed too", [rule("*", "*", "Namespaced")], [], ["*:* Namespaced"]],
     ["nodes of any group", [rule("*", "nodes")], ["*:nodes Namespaced"], ["*:nodes Cluster"]],
     ["pods of any group stay", [rule("*", "pods")], ["*:pods *"], []],
-    ["a group without anything protected stays whole", [rule("apps", "*/*")], ["apps:*/* *"], []],
+    ["a group without protected resources stays whole", [rule("apps", "*/*")], ["apps:*/* *"], []],
     [
       "one rule with both is parted",
       [{ ...rule("", "pods"), groups: ["apps", ""], resources: ["pods", "nodes", "deployments"] }],
@@ -124,7 +119,7 @@ describe("rules of a closed hook", () => {
   });
 });
 
-describe("namespaces of a closed hook", () => {
+describe("namespaces of a fail-closed hook", () => {
   const cases: [string, NamespaceScope | undefined, NamespaceScope | undefined, string[]][] = [
     [
       "none said",
@@ -167,7 +162,7 @@ describe("namespaces of a closed hook", () => {
   });
 });
 
-test("Kubernetes' own namespaces are left out whichever others an installation names", () => {
+test("Kubernetes' own namespaces are always excluded, whichever others an installation names", () => {
   const installation = { ...DEFAULT_INSTALLATION, controlPlaneNamespaces: ["calico-system"] };
   const { namespaces: _none, ...bare } = hook([rule("", "pods")]);
   const { hooks } = safeguard([bare], installation);
@@ -176,7 +171,7 @@ test("Kubernetes' own namespaces are left out whichever others an installation n
   ]);
 });
 
-test("the open part is a hook of its own, beside the closed one, and noted", () => {
+test("the fail-open part is a separate hook beside the fail-closed one, and noted", () => {
   const given = hook([rule("", "pods"), rule("", "nodes")]);
   expect(safeguard([given], DEFAULT_INSTALLATION)).toEqual({
     hooks: [
@@ -189,7 +184,7 @@ test("the open part is a hook of its own, beside the closed one, and noted", () 
   });
 });
 
-test("an opened namespace is asked about by an open hook, never by the closed one", () => {
+test("an opened namespace is covered by a fail-open hook, never by the fail-closed one", () => {
   const installation = { ...DEFAULT_INSTALLATION, opened: ["kube-system", "shop"] };
   const given = hook([rule("", "pods"), rule("", "persistentvolumes", "Cluster")], {
     namespaces: { except: ["usher-system"] },
@@ -238,7 +233,7 @@ test("of a hook for the control plane alone only the shadow hook remains", () =>
   expect(notes).toEqual([]);
 });
 
-test("an open hook passes untouched", () => {
+test("a fail-open hook passes unchanged", () => {
   const given = hook([rule("*", "*/*")], { failure: "open" });
   expect(safeguard([given], DEFAULT_INSTALLATION)).toEqual({ hooks: [given], notes: [] });
 });

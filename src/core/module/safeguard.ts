@@ -5,7 +5,7 @@ import { resourceParts, tidyRules } from "./rules.ts";
 
 interface Safeguarded {
   readonly hooks: readonly Hook[];
-  /** What had to be changed, and why: sentences for the operator's log and for `usher manifests`. */
+  /** The changes and reasons: messages for the leader's log and for `usher manifests`. */
   readonly notes: readonly string[];
 }
 
@@ -30,7 +30,7 @@ export function safeguard(hooks: readonly Hook[], installation: Installation): S
   return { hooks: safe.map((hook) => withoutExcluded(hook, installation.excluded ?? [])), notes };
 }
 
-/** A selector without names would match every namespace, so a hook that is left with none asks for nothing. */
+/** A selector without names would match every namespace, so a hook without namespaces matches nothing. */
 function withoutExcluded(hook: Hook, excluded: readonly string[]): Hook {
   if (excluded.length === 0) return hook;
   const { namespaces = { except: [] } } = hook;
@@ -69,12 +69,12 @@ function closedHook(hook: Hook, installation: Installation, names: Set<string>, 
   return made;
 }
 
-/** Whether a protected namespace is covered by an open hook in place of the closed one. */
+/** Whether a protected namespace is covered by a fail-open hook in place of the fail-closed one. */
 function isOpened(hook: Hook, installation: Installation, name: string): boolean {
   return installation.opened.includes(name) || (hook.openShadow === true && name !== installation.namespace);
 }
 
-/** The namespaces that are left to a closed hook; nothing where none is. */
+/** The remaining namespaces of a fail-closed hook; `undefined` if there are none. */
 function withoutProtected(
   hook: Hook,
   installation: Installation,
@@ -82,7 +82,7 @@ function withoutProtected(
 ): NamespaceScope | undefined {
   const kept = protectedNamespaces(installation);
   const scope = hook.namespaces ?? { except: [] };
-  // With an open shadow hook, that usher's own namespace is not covered is part of the declaration.
+  // With a fail-open shadow hook, the declaration itself excludes usher's own namespace.
   const lost = kept.filter(
     (name) => hook.openShadow !== true && covers(scope, name) && !isOpened(hook, installation, name),
   );
@@ -104,8 +104,8 @@ function covers(scope: NamespaceScope | undefined, namespace: string): boolean {
 }
 
 /**
- * The rules for what lives in a namespace: a selector never exempts cluster-scoped objects, which the other hook covers already. Only
- * a Namespace itself is selected by its own labels, and a shadow hook covers it too.
+ * The rules for namespaced resources: a selector never exempts cluster-scoped objects, which the other hook already
+ * covers. Only a Namespace itself is selected by its own labels, and a shadow hook covers it too.
  */
 function insideRules({ rules, openShadow }: Hook): Rule[] {
   const inside = rules.filter(({ scope }) => scope !== "Cluster");
@@ -135,7 +135,7 @@ function ofNamespaces(pattern: string): string[] {
   return [sub === "" ? "namespaces" : `namespaces/${sub}`];
 }
 
-/** Every pair of a group and a resource goes where it may: closed, open, or each scope to its side. */
+/** Assigns every pair of a group and a resource: fail-closed, fail-open, or split by scope. */
 function splitRules(rules: readonly Rule[]): { closed: Rule[]; open: Rule[] } {
   const closed: Rule[] = [];
   const open: Rule[] = [];
@@ -151,8 +151,8 @@ function splitRules(rules: readonly Rule[]): { closed: Rule[]; open: Rule[] } {
       for (const resource of rule.resources) {
         const hit = reached(group, resource, rule.scope);
         if (hit.length === 0) harmless.push(resource);
-        // Only wildcards reach further than what is protected. Those that reach cluster-scoped ones alone stay closed for all
-        // that lives in a namespace, which is most of what they were written for.
+        // Only wildcards match more than protected resources. Those whose protected part is cluster-scoped stay
+        // fail-closed for namespaced resources, which is most of their purpose.
         else if (
           isWild(group, resource) &&
           rule.scope === undefined &&

@@ -5,28 +5,28 @@ import type { Path } from "../path.ts";
 export interface StandingValue {
   /** `["metadata", "labels", "pool"]`; of a taint `["spec", "taints", "dedicated:NoSchedule"]`. */
   readonly path: Path;
-  /** As people read it: `label pool=edge` */
+  /** In readable form: `label pool=edge` */
   readonly message: string;
-  /** The policy, as `namespace/name`; absent where it is the module's own. */
+  /** The policy, as `namespace/name`; absent if it is the module's own. */
   readonly by?: string;
 }
 
-/** A value that differs from what the policies want. */
+/** A value that differs from the policies' value. */
 export interface StandingChange extends StandingValue {
   readonly change: "add" | "change" | "remove";
-  /** Absent where the value is removed. */
+  /** Absent if the value is removed. */
   readonly to?: Json;
 }
 
 /**
- * What the policies of a module come to for one object, or one user, that exists: no request is needed to know it. Every change is
- * included, also one that waits for a grace period.
+ * The effect of a module's policies on one existing object or user, without a request. Every change is included, also
+ * one that waits for a grace period.
  */
 export interface Standing {
   readonly object: { readonly kind: string; readonly namespace?: string; readonly name: string };
-  /** What the module's controller would still change. */
+  /** Changes that the module's controller has yet to make. */
   readonly changes: readonly StandingChange[];
-  /** What the module has set, and the object has. */
+  /** Values that the module has set, and the object has. */
   readonly holds: readonly StandingValue[];
   /** Why it does not comply: `5 projects, at most 3 (limits[0])` */
   readonly violation?: string;

@@ -12,13 +12,10 @@ export function schemaProblems(schema: z.ZodType, spec: JsonObject): Problem[] {
   return problems.all(["spec"]);
 }
 
-/**
- * An object that etcd stores has room for six times as many, and nothing that is checked so long is of use; what a schema allows of
- * each field is far less.
- */
+/** An object in etcd can have six times as many, and longer checks are useless; schemas allow far less for each field. */
 const MAX_VALUES = 32_768;
 
-/** A value that is checked, and where it is in its object. */
+/** A value that is checked, and its path in the object. */
 interface Checked {
   readonly problems: ProblemList;
   readonly schema: z.ZodType;
@@ -26,7 +23,7 @@ interface Checked {
   readonly place: Path;
 }
 
-/** The same, put with the other problems of an object. `place`: where the value is in it. */
+/** The same, added to the other problems of an object. `place`: the value's path in it. */
 export function addSchemaProblems(
   problems: ProblemList,
   schema: z.ZodType,
@@ -42,7 +39,7 @@ export function addSchemaProblems(
   for (const issue of result.error.issues) addIssue(issue, [], { problems, schema, value, place });
 }
 
-/** Turns zod's issues into problems. `above`: where the issue's own path begins, inside a union. */
+/** Turns zod's issues into problems. `above`: the base of the issue's path, inside a union. */
 function addIssue(issue: z.core.$ZodIssue, above: Path, checked: Checked): void {
   const { problems, schema, value, place } = checked;
   const inner = [...above, ...issue.path.map((step) => (typeof step === "symbol" ? String(step) : step))];
@@ -89,12 +86,12 @@ function addIssue(issue: z.core.$ZodIssue, above: Path, checked: Checked): void 
   }
 }
 
-/** Whether a message is zod's own. A message of the schema's is more specific than the cases here. */
+/** Whether a message is zod's own. A message of the schema is more specific than the cases here. */
 function isPlain(message: string): boolean {
   return /^(Invalid |Too (big|small): |Unrecognized key)/.test(message);
 }
 
-/** Only what is listed gets a suggestion: each takes a comparison with every known field. */
+/** Only listed problems get a suggestion: each takes a comparison with every known field. */
 export function addUnknownFields(
   problems: ProblemList,
   path: Path,
@@ -116,7 +113,7 @@ export function addUnknownFields(
 }
 
 function wrongValue(path: Path, values: readonly string[], found: Json | undefined): Problem {
-  // An empty choice only says that the field may be left empty.
+  // An empty choice only allows the field to be empty.
   const allowed = values.filter((value) => value !== "");
   const choice = allowed.length === 1 ? allowed.join("") : `one of ${allowed.join(", ")}`;
   if (found === undefined || found === null) return problem(path, `is missing: ${choice} is required`);
@@ -134,14 +131,14 @@ function sameButCase(word: string, known: readonly string[]): string | undefined
   return alike.length === 1 ? alike[0] : undefined;
 }
 
-/** Of a boolean in place of a word: YAML 1.1, which kubectl and Helm read, has several words for it. */
+/** For a boolean in place of a word: YAML 1.1, which kubectl and Helm read, has several words for it. */
 function booleanHint(found: Json): string | undefined {
   return typeof found === "boolean" ? "YAML reads On, Off, Yes and No without quotes as booleans" : undefined;
 }
 
 /**
- * Each alternative failed. If one accepts the value's type and only something inside is wrong, that one was meant; else all types
- * are named.
+ * Each alternative failed. If one accepts the value's type and only something inside is wrong, that one was meant;
+ * otherwise all types are named.
  */
 function addUnion(issue: z.core.$ZodIssueInvalidUnion, inner: Path, checked: Checked): void {
   const { problems, schema, value, place } = checked;
@@ -207,7 +204,7 @@ export function shown(value: Json | undefined): string {
   return text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text;
 }
 
-/** Of an integer zod expects a number first, and then that it is whole; `here` are the schemas of the place. */
+/** For an integer zod expects a number first, and then an integer; `here` are the schemas of the path. */
 function nounOf(expected: string, here: () => readonly Inner[]): string {
   if (expected === "number" && here().some(({ isInt }) => isInt)) return nounOf("int", here);
   const nouns: Record<string, string> = {
@@ -233,7 +230,7 @@ function valueAt(value: Json | undefined, path: Path): Json | undefined {
   return here;
 }
 
-/** The fields that the schema knows at a place, for "did you mean". */
+/** The fields that the schema has at a path, for "did you mean". */
 function fieldsAt(schema: z.ZodType, path: Path): string[] {
   return [...new Set(schemasAt(schema, path).flatMap((one) => Object.keys(one.shape ?? {})))];
 }
@@ -244,7 +241,7 @@ function schemasAt(schema: z.ZodType, path: Path): Inner[] {
   return here;
 }
 
-/** What of a zod schema leads further in. zod's classes share no type that says so. */
+/** The parts of a zod schema that lead to nested schemas. zod's classes have no common type for it. */
 interface Inner {
   readonly shape?: Readonly<Record<string, unknown>>;
   readonly element?: unknown;
@@ -263,7 +260,7 @@ function inside(schema: Inner, step: string | number): unknown {
     : schema.valueType;
 }
 
-/** The schemas that a value may be held to: optional ones opened, the sides of a pipe and of a union one by one. */
+/** The schemas that a value may have to match: optional ones unwrapped, the sides of a pipe and of a union one by one. */
 function alternatives(schema: unknown): Inner[] {
   if (typeof schema !== "object" || schema === null) return [];
   const here: Inner = schema;

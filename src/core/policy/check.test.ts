@@ -85,7 +85,7 @@ test("an object that is right has no problems", () => {
   ).toEqual([]);
 });
 
-test("null is taken for absent, deep inside too", () => {
+test("null counts as absent, also in nested fields", () => {
   const tolerations = [{ key: null, operator: "Exists", value: null, effect: null, tolerationSeconds: null }];
   const podSelector = {
     matchLabels: null,
@@ -94,7 +94,7 @@ test("null is taken for absent, deep inside too", () => {
   expect(specSaid({ podSelector, nodeSelector: null, affinity: null, tolerations })).toEqual([]);
 });
 
-describe("what is said of a spec", () => {
+describe("problems of a spec", () => {
   const cases: [string, JsonObject, string[]][] = [
     [
       "an unknown field at the top",
@@ -116,7 +116,7 @@ describe("what is said of a spec", () => {
       ],
     ],
     [
-      "an unknown field like nothing known",
+      "an unknown field that resembles no known one",
       { tolerations: [{ operator: "Exists", wobble: 1 }] },
       ["warning: spec.tolerations[0].wobble: unknown field, has no effect"],
     ],
@@ -152,7 +152,7 @@ describe("what is said of a spec", () => {
       ],
     ],
     [
-      "null where something is required",
+      "null for a required field",
       { spread: [{ maxSkew: null, topologyKey: null, whenUnsatisfiable: null }] },
       [
         "error: spec.spread[0].maxSkew: is missing: an integer is required",
@@ -161,7 +161,7 @@ describe("what is said of a spec", () => {
       ],
     ],
     [
-      "a label value that YAML made a boolean or a number",
+      "a label value that YAML reads as a boolean or a number",
       { nodeSelector: { gpu: true, size: 8 } },
       [
         "error: spec.nodeSelector.gpu: must be a string, got true; write it in quotes",
@@ -216,7 +216,7 @@ describe("what is said of a spec", () => {
       ["error: spec.nodeSelector: has too many entries: at most 1024 labels are allowed"],
     ],
     [
-      "an empty text",
+      "an empty string",
       { podSelector: { matchExpressions: [{ key: "", operator: "Exists" }] } },
       ["error: spec.podSelector.matchExpressions[0].key: must not be empty"],
     ],
@@ -228,7 +228,7 @@ describe("what is said of a spec", () => {
       ["error: spec.named.long: invalid key: Too big: expected string to have <=2 characters"],
     ],
     ["a form", { pattern: "A" }, ['error: spec.pattern: invalid value "A": must match /^[a-z]+$/']],
-    ["a form with a sentence of its own", { secret: "y" }, ["error: spec.secret: must begin with an x"]],
+    ["a format with its own message", { secret: "y" }, ["error: spec.secret: must begin with an x"]],
     ["no alternative", { port: true }, ["error: spec.port: must be an integer or a string, got true"]],
     [
       "one alternative, but wrong inside",
@@ -246,7 +246,7 @@ describe("what is said of a spec", () => {
   });
 });
 
-describe("what is said outside the spec", () => {
+describe("problems outside the spec", () => {
   test("a version that does not exist", () => {
     const found = { ...object({ mode: "strict" }), apiVersion: "test.usher.dev/v2" };
     expect(said(found)).toEqual([
@@ -255,7 +255,7 @@ describe("what is said outside the spec", () => {
     expect(versionOf(KIND, found)).toBeUndefined();
     expect(versionOf(KIND, object({}))?.name).toBe("v1");
   });
-  test("no name, a bad name, a name to come", () => {
+  test("a missing name, an invalid name, a generated name", () => {
     const spec = { mode: "strict" };
     expect(said(object(spec, { metadata: {} }))).toEqual([
       "error: metadata.name: is missing: a name is required",
@@ -264,25 +264,25 @@ describe("what is said outside the spec", () => {
     expect(said(object(spec, { metadata: { generateName: "a-" } }))).toEqual([]);
     expect(said(object(spec, { metadata: {} }), { ...KIND, standing: "file" })).toEqual([]);
   });
-  test("a namespace for what belongs to none", () => {
+  test("a namespace for a cluster-scoped kind", () => {
     const metadata = { name: "one", namespace: "shop" };
     const found = object({ mode: "strict" }, { metadata });
     expect(said(found)).toEqual(["warning: metadata.namespace: has no effect: Sample is cluster-scoped"]);
     expect(said(found, { ...KIND, scope: "Namespaced" })).toEqual([]);
   });
-  test("a field beside the spec", () => {
+  test("an unknown field beside the spec", () => {
     expect(said(object({ mode: "strict" }, { Spec: {} }))).toEqual([
       'warning: Spec: unknown field, has no effect; did you mean "spec"?',
     ]);
   });
-  test("an absent spec is an empty one, any other thing is no spec", () => {
+  test("an absent spec counts as empty, and any other value is an error", () => {
     const { spec: _spec, ...without } = object({});
     expect(said(without)).toEqual(["error: spec.mode: is missing: one of strict, lenient is required"]);
     expect(said(object([1]))).toEqual(["error: spec: must be an object, got [1]"]);
   });
 });
 
-test("the module's own check runs on a right shape only, and despite warnings", () => {
+test("the module's own check runs only on a valid shape, also with warnings", () => {
   const kind: Kind = { ...KIND, check: () => [problem(["spec"], "is thought wrong")] };
   expect(said(object({ mode: "strict", extra: 1 }), kind)).toEqual([
     "warning: spec.extra: unknown field, has no effect",
@@ -296,7 +296,7 @@ test("the module's own check runs on a right shape only, and despite warnings", 
   ]);
 });
 
-describe("more problems than anyone reads", () => {
+describe("the number of problems is limited", () => {
   const keys = (count: number, key: (i: number) => string): JsonObject =>
     Object.fromEntries(Array.from({ length: count }, (_, i) => [key(i), "v"]));
   const rest = (count: number, noun: string) => `${count - MAX_PROBLEMS} more ${noun}s are not listed`;
@@ -335,7 +335,7 @@ describe("more problems than anyone reads", () => {
     expect(problems.join("\n")).toContain(last);
   });
 
-  test("no error is hidden behind warnings", () => {
+  test("warnings never hide errors", () => {
     const problems = said(object({ mode: "strct", ...keys(1_000, (i) => `f${i}`) }));
     expect(problems.join("\n")).toContain('spec.mode: unsupported value "strct"');
   });

@@ -15,9 +15,9 @@ export function versionOf(kind: Kind, object: JsonObject): KindVersion | undefin
 }
 
 /**
- * All problems of an object of a module's kind: its schema, its name, and what the module's own `check` finds. One schema serves
- * this, the type and the CRD, so the same objects are invalid offline and in a cluster. `configured` is where the object is written into;
- * an object that usher ignores there is told so.
+ * All problems of an object of a module's kind: its schema, its name, and those of the module's own `check`. One schema
+ * serves this, the type and the CRD, so the same objects are invalid offline and in a cluster. `configured` is the
+ * target configuration; an object that usher ignores there gets a problem.
  */
 export function checkObject(
   kind: Kind,
@@ -67,7 +67,7 @@ function checkOutside(kind: Kind, object: JsonObject, problems: ProblemList): vo
 function checkName(kind: Kind, object: JsonObject): Problem[] {
   const name = stringAt(object, "metadata", "name");
   if (name === undefined || name === "") {
-    // A configuration file is known by its path.
+    // A configuration file is identified by its path.
     if (kind.standing === "file" || stringAt(object, "metadata", "generateName") !== undefined) return [];
     return [problem(["metadata", "name"], "is missing: a name is required")];
   }

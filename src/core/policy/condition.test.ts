@@ -5,7 +5,7 @@ const THEN = Date.UTC(2026, 0, 2, 3, 4, 5, 678);
 const NOW = THEN + 60_000;
 const valid: ObservedCondition = { type: "Valid", holds: true, reason: "Usable", message: "in use" };
 
-test("a condition is what its schema says, in seconds, with the generation that it is about", () => {
+test("a condition matches its schema, with seconds and the observed generation", () => {
   const made = conditionOf(valid, 3, {}, THEN);
   expect(made).toEqual({
     type: "Valid",
@@ -19,7 +19,7 @@ test("a condition is what its schema says, in seconds, with the generation that 
   expect(conditionOf(valid, undefined, {}, THEN)).not.toHaveProperty("observedGeneration");
 });
 
-test("the time changes with the status alone, and only with that of its own type", () => {
+test("the time changes only with the status of its own type", () => {
   const before = { conditions: [conditionOf(valid, 1, {}, THEN)] };
   const same = conditionOf({ ...valid, reason: "Doubtful", message: "other words" }, 2, before, NOW);
   expect(same).toMatchObject({ reason: "Doubtful", lastTransitionTime: "2026-01-02T03:04:05Z" });
@@ -30,7 +30,7 @@ test("the time changes with the status alone, and only with that of its own type
 });
 
 test.each([{ conditions: "none" }, { conditions: [null, 7, { type: "Valid", status: "True" }] }])(
-  "a status that somebody else wrote (%j) does no harm",
+  "a malformed status (%j) is harmless",
   (before) => {
     expect(conditionOf(valid, 1, before, NOW)["lastTransitionTime"]).toBe("2026-01-02T03:05:05Z");
   },

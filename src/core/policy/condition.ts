@@ -9,8 +9,8 @@ export const CONDITION_LENGTH = 1_024;
 export const moment = z.string().max(32);
 
 /**
- * The schema of `status.conditions`; `types` describes the types that there are. Of shared ones each writer applies its own types, and
- * those of others stay.
+ * The schema of `status.conditions`; `types` describes the existing types. In a shared status each writer applies its
+ * own types, and those of others stay.
  */
 export function conditions(types: string, { shared = false } = {}) {
   const all = z

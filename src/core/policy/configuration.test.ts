@@ -90,7 +90,7 @@ function read(document: JsonObject): string[] | undefined {
 }
 
 describe("configurationsIn", () => {
-  test("makes an object of a bare configuration: its fields are the spec", () => {
+  test("turns a bare configuration into an object: its fields are the spec", () => {
     expect(configurationsIn(guard(), KINDS)).toEqual({
       found: [
         {
@@ -195,7 +195,7 @@ describe("configurationsIn", () => {
     ["a document without a kind", { apiVersion: "v1" }, undefined],
   ])("%s", (_, document, expected) => expect(read(document)).toEqual(expected));
 
-  test("never throws, whatever a wrapper holds", () => {
+  test("never throws for any wrapper", () => {
     fc.assert(
       fc.property(jsonWith(KEYS), jsonWith(KEYS), (plugins, admissionField) => {
         const wrapper = { apiVersion: "apiserver.config.k8s.io/v1", kind: "AdmissionConfiguration", plugins };

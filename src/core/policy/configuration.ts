@@ -7,24 +7,24 @@ import type { Kind } from "./kind.ts";
 import { idle, PROBLEM, type Problem, problem, warningProblem } from "./problem.ts";
 
 /**
- * How a configuration kind is written in a file: its fields are at the top, without `metadata` and `spec`, in a document of its own
- * or inside a wrapper, as component configuration of Kubernetes and OpenShift is.
+ * How a configuration kind is written in a file: its fields are at the top level, without `metadata` and `spec`, in a
+ * separate document or inside a wrapper, like component configuration of Kubernetes and OpenShift.
  */
 export interface ConfigurationFormat {
-  /** Every apiVersion that files carry, legacy spellings included, and the version of the kind that it stands for. */
+  /** Every apiVersion in files, including legacy ones, and the kind's version that it maps to. */
   readonly apiVersions: Readonly<Record<string, string>>;
   /** Of these, spellings that should no longer be written, and what to write instead. @default none */
   readonly deprecated?: Readonly<Record<string, string>>;
   readonly wrappers?: readonly ConfigurationWrapper[];
 }
 
-/** A document of another component that holds configurations, such as an AdmissionConfiguration. */
+/** A document of another component that contains configurations, such as an AdmissionConfiguration. */
 export interface ConfigurationWrapper {
   readonly apiVersions: readonly string[];
   readonly kind: string;
-  /** Where configurations are, `*` for every key or item. Values of other kinds there are left alone. */
+  /** The paths of configurations, `*` for every key or item. Values of other kinds there are ignored. */
   readonly paths: readonly (readonly string[])[];
-  /** Strict where all fields of the wrapper are known, loose where they are not. @default not checked */
+  /** Strict if all fields of the wrapper are known, loose otherwise. @default not checked */
   readonly schema?: z.ZodType;
 }
 
@@ -34,7 +34,7 @@ export const CONFIGURATION_NAME = "configuration";
 /** A configuration in a document, as an object of its kind: the fields are its `spec`. */
 export interface FoundConfiguration {
   readonly kind: Kind;
-  /** Where it is in the document. */
+  /** Its path in the document. */
   readonly path: Path;
   readonly object: JsonObject;
 }
@@ -45,7 +45,7 @@ export interface Configurations {
   readonly problems: readonly Problem[];
 }
 
-/** The configurations in a document; `undefined` where it is neither a configuration of these kinds nor a wrapper of them. */
+/** The configurations in a document; `undefined` if it is neither a configuration of these kinds nor a wrapper of them. */
 export function configurationsIn(document: JsonObject, kinds: readonly Kind[]): Configurations | undefined {
   const bare = configurationAt(document, [], kinds);
   if (bare !== undefined) return bare;
@@ -74,7 +74,7 @@ export function configurationsIn(document: JsonObject, kinds: readonly Kind[]): 
   return { found: [...found.values()], problems: [...problems.values()] };
 }
 
-/** Where a field of a configuration's object is in the document that it came from, counted from the configuration. */
+/** The path of a configuration object's field in its document, relative to the configuration. */
 export function configurationPath(path: Path): Path {
   return path[0] === "spec" ? path.slice(1) : path;
 }

@@ -2,13 +2,13 @@ import { at, copyOf, equal, isObject, type Json, type JsonObject, setOwn } from 
 import type { Path } from "../path.ts";
 import { type Kind, kindResource } from "./kind.ts";
 
-/** A policy with one thing taken away or weakened, as a mistake in it would. `usher test --mutate` asks whether a case notices. */
+/** A policy with one field removed or weakened, as by a mistake. `usher test --mutate` checks whether a case notices. */
 export interface Mutant {
-  /** The field that differs; empty where the policy is gone. */
+  /** The field that differs; empty if the policy is removed. */
   readonly path: Path;
   /** `removed`, `Refuse becomes Warn` */
   readonly change: string;
-  /** `undefined`: the policy is gone. */
+  /** `undefined`: the policy is removed. */
   readonly object: JsonObject | undefined;
 }
 
@@ -19,10 +19,10 @@ interface Replacement {
   readonly value: Json | undefined;
 }
 
-/** The ways in which one field is weakened. `path`: where the value is. */
+/** The ways in which one field is weakened. `path`: the path of the value. */
 export interface Weakening {
   (value: Json, path: Path): readonly Replacement[];
-  /** The fields inside that are weakened in ways of their own. */
+  /** The nested fields that are weakened in their own ways. */
   readonly fields?: Readonly<Record<string, Weakening>>;
 }
 
@@ -40,7 +40,10 @@ export const removeParts: Weakening = (value, path) => {
   });
 };
 
-/** A member, and all inside it. A container with one member is not removed beside that member: both mean the same. */
+/**
+ * A member, and everything inside it. A container with one member is not removed in addition to that member: both are
+ * equivalent.
+ */
 function partsOf(value: Json, path: Path): Replacement[] {
   const size = Array.isArray(value) ? value.length : isObject(value) ? Object.keys(value).length : 0;
   return [...(size === 1 ? [] : [removal(path)]), ...removeParts(value, path)];
@@ -58,7 +61,7 @@ export function weaker(...fromStrongest: readonly string[]): Weakening {
   };
 }
 
-/** The field is removed, unless it says no more than its default. */
+/** The field is removed, unless it equals its default. */
 export function restoreDefault(standard: Json): Weakening {
   return (value, path) => (equal(value, standard) ? [] : [removal(path)]);
 }
@@ -81,7 +84,7 @@ export const postpone: Weakening = (value, path) => {
   return [{ path, change: `${String(value)} becomes ${text}`, value: text }];
 };
 
-/** The field is not weakened: the reason says why no case could notice. */
+/** The field is not weakened: the reason explains why no case could notice. */
 export function ignore(_reason: string): Weakening {
   return () => [];
 }

@@ -19,7 +19,7 @@ const many = (count: number, namespace: string, ...values: string[]) =>
   Array.from({ length: count }, () => policy(namespace, ...values));
 
 describe("policies of a namespace", () => {
-  test.each([1, 16, 17, 1_000])("come up for no other: %i of them", (count) => {
+  test.each([1, 16, 17, 1_000])("are candidates for no other: %i of them", (count) => {
     const own = policy("shop", "web");
     const index = new PolicyIndex([...many(count, "other", "web"), own]);
     expect(index.candidates("shop", { pod: { app: "web" } }, true)).toEqual([own]);
@@ -27,7 +27,7 @@ describe("policies of a namespace", () => {
     expect(index.candidates("shop", { pod: { app: "web" } }, false)).toEqual([own]);
   });
 
-  test("where there are many, are found by labels", () => {
+  test("are found by labels if there are many", () => {
     const index = new PolicyIndex([...many(100, "shop", "db"), policy("shop", "web")]);
     expect(index.candidates("shop", { pod: { app: "web" } }, true)).toHaveLength(1);
   });
@@ -48,7 +48,7 @@ describe("policies of a namespace", () => {
   });
 });
 
-test("after any coming and going it finds what a new one finds", () => {
+test("after any additions and removals it finds what a new one finds", () => {
   const anyPolicy = fc
     .record({
       namespace: fc.constantFrom(undefined, "shop", "other"),

@@ -6,12 +6,16 @@ interface Indexed {
   readonly requiredLabels: readonly RequiredLabel[];
 }
 
-/** So few policies of a namespace are tried one by one: an index for each of ten thousand namespaces would take more room than it saves. */
+/**
+ * This few policies of a namespace are tried one by one: an index for each of ten thousand namespaces would take more
+ * memory than it saves.
+ */
 const MAX_UNINDEXED = 16;
 
 /**
- * Finds the policies that may select an object: those of the cluster by labels, those of a namespace by the namespace first and by labels
- * then. Policies of one namespace cost other namespaces nothing, and do not change where cluster policies are indexed.
+ * Finds the policies that may select an object: those of the cluster by labels, those of a namespace by the namespace
+ * first and then by labels. Policies of one namespace cost other namespaces nothing, and do not affect the index of
+ * cluster policies.
  */
 export class PolicyIndex<Item extends Indexed> {
   readonly #cluster: SelectorIndex<Item>;
@@ -65,8 +69,8 @@ export class PolicyIndex<Item extends Indexed> {
   }
 
   /**
-   * Every item that may select an object of a namespace with these labels, each once. Where the labels of the namespace are not known,
-   * all of the cluster that are found by them come into question.
+   * Every item that may select an object of a namespace with these labels, each once. If the labels of the namespace
+   * are unknown, all cluster items that are indexed by them are candidates.
    */
   candidates(
     namespace: string,

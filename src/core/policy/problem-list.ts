@@ -25,7 +25,7 @@ export class ProblemList {
     return MAX_PROBLEMS - this.#listed[severity];
   }
 
-  /** Counts problems that were not made. */
+  /** Counts problems that were not created. */
   omit(severity: Problem["severity"], count: number): void {
     this.#omitted[severity] += count;
   }
@@ -34,7 +34,7 @@ export class ProblemList {
     return this.#listed.error > 0;
   }
 
-  /** In the order in which they were found; at the end of each severity how many are not listed, said of `whole`. */
+  /** In the order of discovery; each severity ends with the number of omitted ones, reported for `whole`. */
   all(whole: Path): Problem[] {
     const { error, warning } = this.#omitted;
     return [

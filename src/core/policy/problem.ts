@@ -30,13 +30,13 @@ export type Fix =
 export interface Problem {
   readonly path: Path;
   readonly message: string;
-  /** An `error` makes that part of the object unusable; a `warning` is shown and changes nothing. */
+  /** An `error` makes that part of the object unusable; a `warning` is only shown. */
   readonly severity: "error" | "warning";
   /** Of a warning: counts as an error with strict checks, because it is probably a mistake. */
   readonly strict?: true;
-  /** An unknown field: an API server drops it, or refuses the object where the client asks for strict validation, as kubectl does. */
+  /** An unknown field: an API server drops it, or rejects the object if the client requests strict validation, as kubectl does. */
   readonly pruned?: true;
-  /** What was probably meant, e.g. `did you mean "Exists"?`. */
+  /** A suggestion, e.g. `did you mean "Exists"?`. */
   readonly hint?: string;
   /** @default `codeOf` */
   readonly code?: string;
@@ -53,8 +53,8 @@ export function codeOf({ code, message, severity, pruned }: Problem): string {
 }
 
 /**
- * The hint for a boolean or number in place of a string. It names no value: JSON has `true` where the author wrote `yes`, and 1.1 for
- * 1.10. Only files know the written text, and add it.
+ * The hint for a boolean or number in place of a string. It names no value: JSON has `true` for `yes`, and 1.1 for
+ * 1.10. Only files have the written text, and add it.
  */
 export const WRITE_IN_QUOTES = "write it in quotes";
 

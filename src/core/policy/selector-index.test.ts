@@ -50,7 +50,7 @@ const matching = (list: Iterable<Item>, pod: JsonObject, namespace: JsonObject) 
     .map(({ id }) => id)
     .sort();
 
-test("the candidates hold all that match, each once", () => {
+test("the candidates include all matches, each once", () => {
   fc.assert(
     fc.property(items, labels, labels, (list, pod, namespace) => {
       const candidates = new SelectorIndex(list).candidates({ pod, namespace });
@@ -61,7 +61,7 @@ test("the candidates hold all that match, each once", () => {
   );
 });
 
-test("after any coming and going it finds what a new one finds", () => {
+test("after any additions and removals it finds what a new one finds", () => {
   const moves = fc.array(fc.tuple(fc.boolean(), fc.nat()), { maxLength: 25 });
   fc.assert(
     fc.property(items, items, moves, labels, labels, (first, others, script, pod, namespace) => {
@@ -82,7 +82,7 @@ test("after any coming and going it finds what a new one finds", () => {
       for (const candidate of candidates) expect(inside.has(candidate)).toBe(true);
       const fresh = new SelectorIndex([...inside]).candidates({ pod, namespace });
       expect(matching(candidates, pod, namespace)).toEqual(matching(fresh, pod, namespace));
-      // Where the namespace is not known, those that are found only by it come up by their kind of labels.
+      // If the namespace is unknown, items that are indexed only by it are found by their kind of labels.
       const without = new Set([...index.candidates({ pod }), ...index.anchoredOn("namespace")]);
       for (const one of inside) if (matches(one.pod, pod)) expect(without.has(one)).toBe(true);
     }),
@@ -93,8 +93,8 @@ test("after any coming and going it finds what a new one finds", () => {
 const wants = (...list: RequiredLabel[]) => ({ requiredLabels: list });
 const pod = (key: string, ...values: string[]): RequiredLabel => ({ of: "pod", key, values });
 
-describe("where items are filed", () => {
-  test("thousands that share a common label do not come up for one that has only it", () => {
+describe("where items are indexed", () => {
+  test("thousands that share a common label are not candidates for an object with only that label", () => {
     const many = Array.from({ length: 1_000 }, (_, i) => wants(pod("app", "etcd"), pod("shard", `s${i}`)));
     const index = new SelectorIndex(many);
     expect(index.candidates({ pod: { app: "etcd" } })).toEqual([]);
@@ -107,7 +107,7 @@ describe("where items are filed", () => {
     expect(new SelectorIndex([one]).candidates({ pod: { shard: "s" } })).toEqual([one]);
   });
 
-  test("one without a required label comes always", () => {
+  test("an item without a required label is always a candidate", () => {
     const one = wants();
     const index = new SelectorIndex([one]);
     expect(index.candidates({})).toEqual([one]);
@@ -117,7 +117,7 @@ describe("where items are filed", () => {
     expect(index.candidates({})).toEqual([]);
   });
 
-  test("a label that is no text has a key, and no value", () => {
+  test("a label that is not a string has a key, and no value", () => {
     const any = wants({ of: "pod", key: "app", values: undefined });
     const value = wants(pod("app", "1"));
     expect(new SelectorIndex([any, value]).candidates({ pod: { app: 1 } })).toEqual([any]);
@@ -125,7 +125,7 @@ describe("where items are filed", () => {
 });
 
 describe("counts", () => {
-  /** Where a newcomer with both required labels is filed shows which of the two is taken for rarer. */
+  /** The index position of a new item with both required labels shows which of the two is considered rarer. */
   const filedUnder = (index: SelectorIndex<{ readonly requiredLabels: readonly RequiredLabel[] }>) => {
     const newcomer = wants(pod("left", "x"), pod("right", "y"));
     index.add(newcomer);
@@ -134,7 +134,7 @@ describe("counts", () => {
     return found;
   };
 
-  test("go down again when items go", () => {
+  test("decrease when items are removed", () => {
     const busy = Array.from({ length: 5 }, () => wants(pod("left", "x")));
     const index = new SelectorIndex<{ readonly requiredLabels: readonly RequiredLabel[] }>([
       wants(pod("right", "y")),
@@ -146,7 +146,7 @@ describe("counts", () => {
     expect(filedUnder(index)).toBe("left");
   });
 
-  test("do not go down for what was never there", () => {
+  test("do not decrease for unknown items", () => {
     const unknown = wants(pod("left", "x"));
     const index = new SelectorIndex<{ readonly requiredLabels: readonly RequiredLabel[] }>([
       wants(pod("left", "x")),

@@ -1,8 +1,8 @@
 import type { JsonObject } from "../json.ts";
 
-/** Something that an object must carry for a policy to want it: a label with one of some values, or with any. */
+/** A label that an object must have for a policy to select it: with one of some values, or with any. */
 export interface RequiredLabel {
-  /** Whose labels: `pod`, `namespace`, … Each has its own keys. */
+  /** The object of the labels: `pod`, `namespace`, … Each has its own keys. */
   readonly of: string;
   readonly key: string;
   /** `undefined`: any value will do. */
@@ -14,13 +14,13 @@ interface Shelf<Item> {
   readonly any: Set<Item>;
 }
 
-/** Stands for "any value" where required labels are counted. No label value holds a space, so it can't be taken for one. */
+/** Stands for "any value" in counts of required labels. No label value contains a space, so it is unambiguous. */
 const ANY = " ";
 
 /**
- * Finds the few policies that may want an object, without asking each. Every policy is indexed by the rarest of its required labels,
- * so that thousands that share a common label (`app=etcd`) do not come up together; those without a required label are always candidates.
- * What it gives are candidates: the caller matches them for certain.
+ * Finds the few policies that may select an object, without trying each. Every policy is indexed by the rarest of its
+ * required labels, so that thousands that share a common label (`app=etcd`) are not found together; those without a
+ * required label are always candidates. The results are candidates: the caller matches them exactly.
  */
 export class SelectorIndex<Item extends { readonly requiredLabels: readonly RequiredLabel[] }> {
   readonly #shelves = new Map<string, Map<string, Shelf<Item>>>();
@@ -71,7 +71,7 @@ export class SelectorIndex<Item extends { readonly requiredLabels: readonly Requ
     return this.#places.keys();
   }
 
-  /** Every item that may want an object with these labels, each once. */
+  /** Every item that may select an object with these labels, each once. */
   candidates(labels: Readonly<Record<string, JsonObject | undefined>>): Item[] {
     const found = [...this.#always];
     for (const [of, keys] of this.#shelves) {
@@ -89,7 +89,7 @@ export class SelectorIndex<Item extends { readonly requiredLabels: readonly Requ
     return found;
   }
 
-  /** The items that are found by one kind of labels only: all of them come into question where those are not known. */
+  /** The items that are indexed by only one kind of labels: all of them are candidates if those labels are unknown. */
   anchoredOn(of: string): Iterable<Item> {
     return this.#anchored.get(of) ?? [];
   }
@@ -117,7 +117,7 @@ export class SelectorIndex<Item extends { readonly requiredLabels: readonly Requ
         if (count > 0) counts.set(value, count);
         else counts.delete(value);
       }
-      // Keys come and go with policies over months; an empty table for each that ever was would add up.
+      // Keys are added and removed with policies over months; an empty table for each former one would add up.
       if (counts.size === 0) keys.delete(key);
     }
   }

@@ -43,7 +43,7 @@ describe("a condition", () => {
     expect(holds([condition], values, "jobs.batch")).toBe(expected);
   });
 
-  test("all must hold, and none always does", () => {
+  test("all must hold, and an empty list always does", () => {
     const off = { featureGates: { Guarded: true }, manageCrds: false };
     expect(holds([gateEnabled(GATE), MANAGES_CRDS], off)).toBe(false);
     expect(holds(undefined, off)).toBe(true);

@@ -17,7 +17,7 @@ test.each<[string, readonly string[], string | undefined]>([
   ["anything", [], undefined],
   ["", ["serve"], undefined],
   ["__proto__", ["prototype"], undefined],
-])("nearest to %s", (word, known, expected) => {
+])("finds the nearest of %s", (word, known, expected) => {
   expect(nearest(word, known)).toBe(expected);
 });
 
@@ -29,16 +29,16 @@ test("of two as near the first listed is taken", () => {
   expect(nearest("cat", ["bat", "hat"])).toBe("bat");
 });
 
-test("a sentence only where there is something to say", () => {
+test("returns a hint only if there is a suggestion", () => {
   expect(didYouMean("Exist", OPERATORS)).toBe('did you mean "Exists"?');
   expect(didYouMean("Between", OPERATORS)).toBeUndefined();
 });
 
-test("a word of any length is answered, and a very long one with nothing", () => {
+test("handles a word of any length, and suggests nothing for a very long one", () => {
   expect(nearest("x".repeat(1_000_000), ["x".repeat(60)])).toBeUndefined();
 });
 
-test("what is given is one of the known, and a known word is its own nearest", () => {
+test("a suggestion is one of the known words, and a known word is its own nearest", () => {
   fc.assert(
     fc.property(fc.string({ maxLength: 64 }), fc.array(fc.string({ maxLength: 20 })), (word, known) => {
       const found = nearest(word, known);

@@ -1,6 +1,6 @@
-/** The nearest of the known words, if one is near enough to be a slip of the finger. */
+/** The nearest of the known words, if one is near enough to be a typo. */
 export function nearest(word: string, known: readonly string[]): string | undefined {
-  // A long word would cost a quadratic table for nothing: no known word is that long.
+  // A long word would need a quadratic table for nothing: no known word is that long.
   if (word.length > 64) return undefined;
   let best: string | undefined;
   let bestDistance = Math.max(1, Math.floor(word.length / 3)) + 1;
@@ -20,7 +20,7 @@ export function didYouMean(word: string, known: readonly string[]): string | und
   return found === undefined ? undefined : `did you mean "${found}"?`;
 }
 
-/** Edits between two words: insert, delete, replace, and swap of neighbours, each one. */
+/** Edits between two words: insert, delete, replace, and swap of neighbours, each counted as one. */
 function distance(a: string, b: string): number {
   let before: number[] = [];
   let previous = Array.from({ length: b.length + 1 }, (_, i) => i);

@@ -42,7 +42,7 @@ describe.each(CERTIFICATE_MODES)("certificates: %s", (mode) => {
   const pod = at(only(all, "Deployment"), "spec", "template", "spec");
   const own = mode === "Own";
 
-  test("a Secret may be read only in mode Own, and only usher's", () => {
+  test("only mode Own may read a Secret, and only usher's", () => {
     const rules = all.objects.flatMap((one) => listAt(one, "rules"));
     const secrets = rules.filter((rule) => listAt(rule, "resources").some((one) => one === "secrets"));
     expect(secrets.map((rule) => at(rule, "resourceNames"))).toEqual(own ? [["usher-certificates"]] : []);
@@ -59,7 +59,7 @@ describe.each(CERTIFICATE_MODES)("certificates: %s", (mode) => {
     expect(args).toEqual(own ? [] : [`--tls-cert=${folder}/tls.crt`, `--tls-key=${folder}/tls.key`]);
   });
 
-  test("both configurations ask the injector for the bundle, where there is one", () => {
+  test("both configurations request the bundle from the injector, if there is one", () => {
     for (const name of ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"]) {
       const injector = {
         CertManager: { "cert-manager.io/inject-ca-from": "hall/usher" },
@@ -71,7 +71,7 @@ describe.each(CERTIFICATE_MODES)("certificates: %s", (mode) => {
     }
   });
 
-  test("the service CA alone is asked to sign for the Service", () => {
+  test("only the service CA gets the annotation to sign for the Service", () => {
     const [webhook, metrics] = kind(all, "Service");
     expect(at(metrics, "metadata", "annotations")).toBeUndefined();
     expect(at(webhook, "metadata", "annotations")).toEqual(
@@ -85,7 +85,7 @@ describe.each(CERTIFICATE_MODES)("certificates: %s", (mode) => {
   });
 });
 
-test("cert-manager makes an authority, and the certificate by it, for the names of the Service", () => {
+test("cert-manager issues a CA, and the certificate by it, for the names of the Service", () => {
   const all = installed({ mode: "CertManager" });
   expect(kind(all, "Issuer").map((one) => at(one, "spec"))).toEqual([
     { selfSigned: {} },
@@ -105,7 +105,7 @@ test("cert-manager makes an authority, and the certificate by it, for the names 
   });
 });
 
-test("by an issuer of the administrator's cert-manager makes the certificate alone", () => {
+test("with an administrator's issuer cert-manager issues only the certificate", () => {
   const issuer = { name: "company", kind: "ClusterIssuer", group: "cert-manager.io" };
   const objects = certificateObjects({
     ...DEFAULT_INSTALLATION,

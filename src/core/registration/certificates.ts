@@ -12,22 +12,22 @@ export const CERT_MANAGER = "cert-manager.io/v1";
 const CERT_MANAGER_INJECTS = "cert-manager.io/inject-ca-from";
 const SERVICE_CA_INJECTS = "service.beta.openshift.io/inject-cabundle";
 
-/** Where the pods find the Secret of every mode but Own. */
+/** Where the pods mount the Secret of every mode except Own. */
 const CERTIFICATE_FOLDER = "/var/run/usher/certificates";
 
-/** The Secret that others write. Not the name of mode Own, so that a change of the mode never takes one for the other. */
+/** The Secret that others write. Not the name of mode Own, so that a change of the mode never confuses them. */
 export const SERVING_SECRET = "usher-serving-certificate";
 
-/** An authority that cert-manager makes for usher alone. */
+/** A CA that cert-manager issues for usher alone. */
 const AUTHORITY = "usher-ca";
 const SELF_SIGNED = "usher-selfsigned";
 
-/** Ten years: an authority that is replaced makes calls fail for a moment. */
+/** Ten years: replacing a CA makes calls fail for a moment. */
 const AUTHORITY_HOURS = 87_600;
 
 /**
- * Who writes `caBundle` of the webhook configurations, by mode. Never two: they would undo each other's writes, and usher could not know
- * which authority is trusted.
+ * The writer of `caBundle` of the webhook configurations, by mode. Never two: they would revert each other's writes,
+ * and usher could not know which CA is trusted.
  */
 export const BUNDLE_WRITERS: Readonly<Record<CertificateMode, "usher" | "injector">> = {
   Own: "usher",
@@ -36,7 +36,7 @@ export const BUNDLE_WRITERS: Readonly<Record<CertificateMode, "usher" | "injecto
   Secret: "usher",
 };
 
-/** By these an injector knows the webhook configurations that it writes `caBundle` of. */
+/** The annotations by which an injector recognizes the webhook configurations whose `caBundle` it writes. */
 export function injectorAnnotations(installation: Installation): Record<string, string> {
   const mode = certificateModeOf(installation);
   if (mode === "CertManager")
@@ -44,14 +44,17 @@ export function injectorAnnotations(installation: Installation): Record<string, 
   return mode === "ServiceCA" ? { [SERVICE_CA_INJECTS]: "true" } : {};
 }
 
-/** What writes `caBundle` of a webhook configuration, where usher does not. */
+/** The writer of `caBundle` of a webhook configuration, if it is not usher. */
 export function injectorOf(configuration: JsonObject): string | undefined {
   const annotations = at(configuration, "metadata", "annotations");
   if (at(annotations, CERT_MANAGER_INJECTS) !== undefined) return "cert-manager's cainjector";
   return at(annotations, SERVICE_CA_INJECTS) === undefined ? undefined : "the service CA's injector";
 }
 
-/** By these the service CA knows the Service that it signs for; releases before OpenShift 4.4 know the second only. */
+/**
+ * The annotations by which the service CA recognizes the Service that it signs for; releases before OpenShift 4.4 know
+ * only the second.
+ */
 export function serviceAnnotations(installation: Installation): Record<string, string> {
   if (certificateModeOf(installation) !== "ServiceCA") return {};
   return {
@@ -60,7 +63,7 @@ export function serviceAnnotations(installation: Installation): Record<string, s
   };
 }
 
-/** What mounts the Secret of every mode but Own, so that usher needs no right to read it. */
+/** The mount of the Secret of every mode except Own, so that usher needs no permission to read it. */
 interface CertificateMount {
   readonly args: readonly string[];
   readonly volumes: readonly JsonObject[];
@@ -78,7 +81,7 @@ export function certificateMount(installation: Installation): CertificateMount {
   };
 }
 
-/** The API server calls the Service by the first name. The others are what people use for tests by hand. */
+/** The API server calls the Service by the first name. The others are for manual tests. */
 export function serviceNames(service: string, namespace: string): string[] {
   return [
     `${service}.${namespace}.svc`,
@@ -88,8 +91,8 @@ export function serviceNames(service: string, namespace: string): string[] {
 }
 
 /**
- * What cert-manager makes the certificate from: without an issuer of the administrator's an authority that signs itself, and one
- * certificate by it. The authority's own Secret is mounted nowhere.
+ * The objects from which cert-manager issues the certificate: without an administrator's issuer a self-signed CA, and
+ * one certificate by it. The CA's own Secret is not mounted.
  */
 export function certificateObjects(installation: Installation): JsonObject[] {
   if (certificateModeOf(installation) !== "CertManager") return [];
@@ -108,12 +111,12 @@ interface CertManagerNames {
   readonly namespace: string;
   /** The Service that the certificate is for, and the name of the Certificate. */
   readonly service: string;
-  /** What cert-manager writes the certificate to. */
+  /** The Secret that cert-manager writes the certificate to. */
   readonly secret: string;
-  /** The authority that is made, and the issuer that it signs itself by. */
+  /** The issued CA, and its self-signing issuer. */
   readonly authority: string;
   readonly selfSigned: string;
-  /** What signs instead of that authority. */
+  /** The issuer that signs instead of that CA. */
   readonly issuer?: IssuerReference;
 }
 

@@ -68,12 +68,12 @@ test("a kind with everything, whole", () => {
                 kind: { description: "Always Seating.", type: "string" },
                 metadata: { type: "object" },
                 spec: {
-                  description: "What is wanted.",
+                  description: "The desired state.",
                   type: "object",
                   required: ["rows"],
                   properties: {
                     nodeSelector: {
-                      description: "Labels by key. All of them are meant together.",
+                      description: "Labels by key. All of them must match.",
                       type: "object",
                       maxProperties: 1_024,
                       additionalProperties: { type: "string", pattern: LABEL_VALUE_PATTERN, maxLength: 63 },
@@ -91,7 +91,7 @@ test("a kind with everything, whole", () => {
                   ],
                 },
                 status: {
-                  description: "What is the case, as usher saw it last.",
+                  description: "Latest observations of the object's state.",
                   type: "object",
                   required: ["seated"],
                   properties: {

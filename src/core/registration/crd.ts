@@ -5,10 +5,10 @@ import type { Column, CustomResource, KindVersion } from "../policy/kind.ts";
 import { configuredValues, holds } from "../policy/setting-condition.ts";
 import { structuralSchema } from "./structural.ts";
 
-/** A kind with columns of its own loses the age that kubectl shows by default. */
+/** A kind with its own columns loses the age that kubectl shows by default. */
 const AGE: Column = { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" };
 
-/** The CRD of a kind: all of it follows from the declaration. Throws where the declaration can't be said in a CRD. */
+/** The CRD of a kind, derived from the declaration. Throws if a CRD can't express the declaration. */
 export function customResourceDefinition(kind: CustomResource): JsonObject {
   const { group, plural, singular, shortNames = [] } = kind;
   const stored = kind.versions.filter(({ storage }) => storage);
@@ -49,7 +49,7 @@ function versionOfCrd(kind: CustomResource, version: KindVersion): JsonObject {
 function wholeSchema(kind: CustomResource, version: KindVersion): JsonObject {
   const { celRules = [] } = version;
   const spec: JsonObject = {
-    ...described(version.spec, "What is wanted."),
+    ...described(version.spec, "The desired state."),
     // `self` is the spec.
     ...(celRules.length === 0
       ? {}
@@ -58,7 +58,7 @@ function wholeSchema(kind: CustomResource, version: KindVersion): JsonObject {
   return {
     description: kind.summary,
     type: "object",
-    // An absent spec counts as an empty one, so it may be absent where an empty one is right.
+    // An absent spec counts as an empty one, so it may be absent if an empty one is valid.
     ...(spec["required"] === undefined ? {} : { required: ["spec"] }),
     properties: {
       apiVersion: { description: "The group and version in which this object is written.", type: "string" },
@@ -67,7 +67,7 @@ function wholeSchema(kind: CustomResource, version: KindVersion): JsonObject {
       spec,
       ...(version.status === undefined
         ? {}
-        : { status: described(version.status, "What is the case, as usher saw it last.") }),
+        : { status: described(version.status, "Latest observations of the object's state.") }),
     },
   };
 }
@@ -100,7 +100,7 @@ export function registeredResources({ modules, installation, gates }: Declaratio
   return customResources(modules).filter(({ registered }) => holds(registered, values));
 }
 
-/** The name of a CRD that another owner keeps, whatever an administrator asks for. */
+/** The name of a CRD that always stays with its other owner. */
 export function excludedFromTakeOver(modules: readonly Module[], crd: string): boolean {
   return customResources(modules).some(
     ({ plural, group, takeOver }) => takeOver === "never" && `${plural}.${group}` === crd,

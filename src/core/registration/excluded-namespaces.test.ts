@@ -33,15 +33,15 @@ function wants(one: Hook, resource: string, namespace: string): boolean {
 }
 
 describe.each<[string, Hook]>([
-  ["an open hook for all", hook("open")],
-  ["a closed hook for all", hook("closed")],
-  ["a closed hook with an open shadow hook", hook("closed", undefined, { openShadow: true })],
-  ["an open hook that has exceptions", hook("open", { except: ["x"] })],
+  ["a fail-open hook for all", hook("open")],
+  ["a fail-closed hook for all", hook("closed")],
+  ["a fail-closed hook with a fail-open shadow hook", hook("closed", undefined, { openShadow: true })],
+  ["a fail-open hook that has exceptions", hook("open", { except: ["x"] })],
   ["a hook for some, excluded among them", hook("open", { only: ["vendor", "shop"] })],
 ])("%s", (_what, declared) => {
   const { hooks } = safeguard([declared], INSTALLATION);
 
-  test("is asked for nothing in an excluded namespace, and as before elsewhere", () => {
+  test("matches nothing in an excluded namespace, and as before elsewhere", () => {
     for (const resource of ["pods", "namespaces"]) {
       expect(hooks.some((one) => wants(one, resource, "vendor"))).toBe(false);
       expect(hooks.some((one) => wants(one, resource, "billing"))).toBe(false);

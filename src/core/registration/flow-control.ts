@@ -5,12 +5,12 @@ const API = "flowcontrol.apiserver.k8s.io/v1";
 const NAME = "usher";
 
 /**
- * The seats that are usher's own, in proportion to those of others; Kubernetes' own levels have 245 together. It needs few, because
- * it writes in batches, but it must have one whatever the others do: it is rounded up.
+ * Usher's own seats, in proportion to those of others; Kubernetes' own levels have 245 together. It needs few, because
+ * it writes in batches, but it must always have one: the number is rounded up.
  */
 const SHARES = 20;
 
-/** Requests of usher's that may wait for a seat. There is one flow, so one queue does; nothing of usher's should ever be refused. */
+/** Requests of usher that may wait for a seat. There is one flow, so one queue suffices; no request of usher should be refused. */
 const QUEUE_LENGTH = 500;
 
 /**
@@ -20,9 +20,9 @@ const QUEUE_LENGTH = 500;
 const PRECEDENCE = 400;
 
 /**
- * A priority level of usher's own, and a flow schema that sends all of its requests there. Usher reads and writes while the request
- * that it judges holds a seat. In one level with its callers it would wait for seats that are free only once it has answered, and on
- * a small API server nothing would ever be created. So none of its seats is lent to anybody.
+ * Usher's own priority level, and a flow schema that assigns all of its requests to it. Usher reads and writes while
+ * the request that it evaluates holds a seat. In one level with its callers it would wait for seats that are released
+ * only once it has answered, and on a small API server nothing would be created. So none of its seats is lent.
  */
 export function flowControl(
   { namespace }: Pick<Installation, "namespace">,

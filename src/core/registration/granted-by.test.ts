@@ -60,13 +60,13 @@ function resourcesOf(role: string, gates = ON): string[] {
   return listAt(found, "rules").flatMap((rule) => listAt(rule, "resources").map(String));
 }
 
-test("a kind with a role of its own is in that role alone, and another owner's kind in none", () => {
+test("a kind with its own role is only in that role, and another owner's kind is in none", () => {
   expect(resourcesOf("usher-pass")).toEqual(["passs"]);
   expect(resourcesOf("usher-cluster-policies-edit")).toEqual(["plains"]);
   expect(resourcesOf("usher-cluster-policies-view")).toEqual(["passs", "plains"]);
 });
 
-test("what a gate holds back is neither read nor granted while it is off", () => {
+test("a kind behind a disabled gate is neither read nor granted", () => {
   expect(readsOf(declared(OFF)).map(({ resource }) => resource)).toEqual(["namespaces"]);
   expect(readsOf(declared(ON))).toHaveLength(2);
   expect(resourcesOf("usher", OFF)).not.toContain("nodes");

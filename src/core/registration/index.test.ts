@@ -72,7 +72,7 @@ function reported(list: readonly Json[]): string[] {
   return list.map((object) => `${at(object, "kind")} ${at(object, "metadata", "name")}`);
 }
 
-test("an assembly gives everything, in the order in which to apply it", () => {
+test("an assembly yields all objects, in the order of application", () => {
   const { objects, notes } = registered();
   expect(reported(objects)).toEqual([
     "Namespace usher-system",
@@ -105,13 +105,13 @@ test("every object is labelled, and keeps the labels that it has", () => {
 test.each([
   ["1.2.0", "1.2.0"],
   ["1.2.0-rc.1+b.7", "1.2.0-rc.1"],
-])("the label of version %s is one that can be read as a version: %s", (version, label) => {
+])("the label of version %s can be parsed as a version: %s", (version, label) => {
   const assembly = new Assembly([SEATING], DEFAULT_INSTALLATION, new Gates([]));
   for (const object of registration(assembly, { ...OPTIONS, version }).objects)
     expect(at(object, "metadata", "labels", "app.kubernetes.io/version")).toBe(label);
 });
 
-test("a namespace that is not usher's own is not among them", () => {
+test("a namespace that is not usher's own is not included", () => {
   for (const namespace of ["default", "kube-system"]) {
     expect(reported(registered({ ...DEFAULT_INSTALLATION, namespace }).objects)).not.toContain(
       `Namespace ${namespace}`,
@@ -119,7 +119,7 @@ test("a namespace that is not usher's own is not among them", () => {
   }
 });
 
-test("the same declarations give the same text", () => {
+test("equal declarations give equal text", () => {
   expect(JSON.stringify(registered())).toBe(JSON.stringify(registered()));
 });
 

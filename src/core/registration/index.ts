@@ -16,13 +16,13 @@ import { type WorkloadOptions, workloadObjects } from "./workload.ts";
 
 export type { WebhookOptions } from "./webhooks.ts";
 
-/** What is registered: an assembly is such. */
+/** The input of registration; an assembly is one. */
 export interface Registrant extends Declarations {
   readonly declaredHooks: readonly Hook[];
 }
 
 interface RegistrationOptions extends WebhookOptions {
-  /** What runs usher, where that is the cluster itself. @default usher runs elsewhere, and looks after nothing in the cluster */
+  /** The Deployment of usher, if the cluster itself runs it. @default usher runs elsewhere, and manages nothing in the cluster */
   readonly workload?: WorkloadOptions;
   /** Of this usher, for a label on every object. */
   readonly version?: string;
@@ -31,13 +31,13 @@ interface RegistrationOptions extends WebhookOptions {
 export interface Registration {
   /** In the order in which to apply them. */
   readonly objects: readonly JsonObject[];
-  /** What was changed in the modules' hooks so that usher can't lock its cluster. */
+  /** Changes to the modules' hooks so that usher can't lock its cluster. */
   readonly notes: readonly string[];
 }
 
 /**
- * All that a cluster must know of usher. Webhooks come last: from then on the API server asks, and what it is then
- * answered with must be there.
+ * All objects of usher in a cluster. Webhooks come last: from then on the API server calls, and everything needed for
+ * the answer must exist.
  */
 export function registration(registrant: Registrant, options: RegistrationOptions): Registration {
   const { modules, installation } = registrant;
@@ -67,7 +67,7 @@ export function registration(registrant: Registrant, options: RegistrationOption
   return { objects, notes: webhooks.notes };
 }
 
-/** With what the pods must put up with, because modules set such taints. */
+/** With tolerations of the taints that modules set. */
 function tolerating(workload: WorkloadOptions, { modules, installation }: Registrant): WorkloadOptions {
   return {
     ...workload,
@@ -75,7 +75,7 @@ function tolerating(workload: WorkloadOptions, { modules, installation }: Regist
   };
 }
 
-/** The CRDs alone, where usher manages them: they follow from declarations and the installation, so once is enough. */
+/** Only the CRDs, if usher manages them: they depend on declarations and the installation, so once is enough. */
 export function registeredKinds(declarations: Declarations, version?: string): JsonObject[] {
   if (declarations.installation.manageCrds === false) return [];
   return registeredResources(declarations).map((resource) =>
@@ -92,7 +92,7 @@ export function registeredWebhooks(
   return { objects: [mutating, validating].map((object) => labelled(object, options.version)), notes };
 }
 
-/** A namespace that exists anyway is not usher's: deleting what was applied would delete it too. */
+/** An existing namespace is not usher's: deleting the applied objects would delete it too. */
 function namespaceOf(installation: Installation): JsonObject[] {
   const { namespace } = installation;
   if (namespace === "default" || controlPlaneOf(installation).includes(namespace)) return [];

@@ -12,7 +12,7 @@ function installed(options: WorkloadOptions, version = "1.0.0", next = "1.0.0") 
   return installedWorkload({ ...deployment, metadata: { ...metadata, labels } }, configMap, next);
 }
 
-test("what was given is what is read back", () => {
+test("reads back the given options", () => {
   const podLabels = { team: "a", "cloud.example/x": "" };
   const configuration = { openNamespaces: ["a"] };
   const found = installed({ image: "r.example/usher:mine", replicas: 5, podLabels, configuration });
@@ -20,11 +20,11 @@ test("what was given is what is read back", () => {
   expect(JSON.parse(found.configuration ?? "")).toMatchObject({ spec: configuration });
 });
 
-test("usher's own labels are not pod labels of the administrator", () => {
+test("usher's own labels are not the administrator's pod labels", () => {
   expect(installed({ image: "usher:1.0.0" }).podLabels).toEqual({});
 });
 
-test("labels by which a chart says what manages the pods are not the administrator's either", () => {
+test("labels of a chart are not the administrator's either", () => {
   const podLabels = {
     "app.kubernetes.io/managed-by": "Helm",
     "app.kubernetes.io/instance": "door",
@@ -46,7 +46,7 @@ test.each([
   expect(installed({ image }).image).toBe(image);
 });
 
-test("none is how usher is stopped, not how it is installed; and where nothing is, nothing is read", () => {
+test("zero replicas mean that usher is paused, not a setting; without a Deployment nothing is read", () => {
   expect(installed({ image: "usher:1", replicas: 0 }).replicas).toBeUndefined();
   expect(installedWorkload(undefined, undefined, "1.0.0")).toEqual({ podLabels: {} });
 });

@@ -3,7 +3,7 @@ import { OWN_LABELS, VERSION_LABEL } from "./names.ts";
 import { CONFIGURATION_FILE } from "./pods/restricted-pod.ts";
 import { CONTAINER, POD_LABELS } from "./workload.ts";
 
-/** The options of an existing installation: what `workloadObjects` was given, read back. */
+/** The options of an existing installation: the input of `workloadObjects`, read back. */
 export interface InstalledWorkload {
   readonly image?: string;
   readonly replicas?: number;
@@ -26,14 +26,14 @@ export function installedWorkload(
   const configuration = stringAt(configMap, "data", CONFIGURATION_FILE);
   return {
     ...(image === undefined ? {} : { image: renewed(image, before, next) }),
-    // None at all is a way to stop usher for a while, not one to install it.
+    // replicas: 0 means "paused"; it is not carried over.
     ...(typeof replicas === "number" && replicas > 0 ? { replicas } : {}),
     podLabels: furtherLabels(at(template, "metadata", "labels")),
     ...(configuration === undefined ? {} : { configuration }),
   };
 }
 
-/** A tag that never was usher's version, or a digest, says nothing of what it would be now. */
+/** A tag other than usher's version, or a digest, has no successor. */
 function renewed(image: string, before: string | undefined, next: string): string {
   const tag = `:${before ?? ""}`;
   return before !== undefined && image.endsWith(tag) ? `${image.slice(0, -tag.length)}:${next}` : image;
@@ -51,7 +51,7 @@ function furtherLabels(labels: unknown): Record<string, string> {
   );
 }
 
-/** Labels that a chart puts on pods: they say what manages them, and are kept by no other. */
+/** Labels that a chart puts on pods: they name the manager, and no other manager keeps them. */
 function isOfChart(key: string, value: string): boolean {
   const isManager = key === "app.kubernetes.io/managed-by" && value === "Helm";
   return (

@@ -4,17 +4,17 @@ import { configuredValues, holds } from "../policy/setting-condition.ts";
 import type { View } from "../view/view.ts";
 import { labelled, OWN_LABELS, OWN_NAMES } from "./names.ts";
 
-/** Which module an object follows from, so that it is found when the module no longer wants it. */
+/** The module of an object, so that it is found when the module no longer declares it. */
 export const MODULE_LABEL = "usher.dev/module";
 
-/** The objects that a module wants now, as they are applied. */
+/** The objects that a module declares now, as they are applied. */
 export interface ManagedSet {
   readonly module: string;
   readonly resources: readonly ManagedResource[];
   readonly desired: readonly JsonObject[];
 }
 
-/** What all modules want, from the view of the moment. */
+/** The objects of all modules, for the current view. */
 export function managedSets(
   { modules, installation, gates }: Declarations,
   view: View,

@@ -13,13 +13,13 @@ export const READ = ["get", "list", "watch"];
 export const KEEP = ["get", "create", "patch"];
 export const WEBHOOKS = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
 
-/** What a module needs so that it can judge: what it reads, its records, and what it declares beyond. */
+/** A module's permissions for evaluation: its reads, its records, and further declared ones. */
 export function judgingRights(module: Module): Right[] {
   const { reads, stateKinds = [], access = [] } = module;
   return ofModule(module, [
     ...reads
       .filter(({ presence }) => presence !== true)
-      .map(({ group, resource, name, when = [], why = "judge requests" }) => ({
+      .map(({ group, resource, name, when = [], why = "evaluate requests" }) => ({
         group,
         resources: [resource],
         ...(name === undefined ? {} : { names: [name] }),
@@ -49,8 +49,8 @@ export function judgingRights(module: Module): Right[] {
 }
 
 /**
- * What usher needs for policies of all modules, also of those that are off: these are read so that their status says that they have no
- * effect.
+ * Permissions on policies of all modules, including disabled ones: these are read to report in their status that they
+ * have no effect.
  */
 export function policyReadingRights(modules: readonly Module[]): Right[] {
   const kinds = modules
@@ -78,7 +78,7 @@ function statusRight({ group, plural }: CustomResource): Right {
   };
 }
 
-/** What usher needs to register a module. */
+/** The permissions to register a module. */
 export function registrationRights(module: Module): Right[] {
   const { predecessors = [], stateKinds = [], managed } = module;
   const registered = Map.groupBy([...resourceKinds(module), ...stateKinds], ({ registered: when = [] }) =>
@@ -107,7 +107,7 @@ export function registrationRights(module: Module): Right[] {
         kinds.map(kindResource),
       ),
     ),
-    // Names of managed objects follow from policies, so the rights to them are by resource.
+    // Names of managed objects depend on policies, so the permissions are by resource.
     ...(managed?.resources ?? []).flatMap(({ group, resource }) => {
       const { why = "", when = [] } = managed ?? {};
       const right = { group, resources: [resource], why };
@@ -119,7 +119,7 @@ export function registrationRights(module: Module): Right[] {
   ]);
 }
 
-/** Rights of people to the policies of a module. */
+/** Users' permissions on the policies of a module. */
 export function policyRights(module: Module, kinds: readonly Kind[], verbs: readonly string[]): Right[] {
   const why = verbs.length > READ.length ? "write its policies" : "read its policies";
   return ofModule(

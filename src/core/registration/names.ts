@@ -1,25 +1,25 @@
 import { isObject, type JsonObject } from "../json.ts";
 
-/** What the objects of an installation are called. There is one installation in a cluster, so the names are fixed. */
+/** The names of an installation's objects. There is one installation in a cluster, so the names are fixed. */
 export const OWN_NAMES = {
   account: "usher",
   deployment: "usher",
   service: "usher",
-  /** The Service of the metrics, and what makes Prometheus scrape it. */
+  /** The Service of the metrics, and its monitors. */
   metrics: "usher-metrics",
   /** Both webhook configurations. */
   webhooks: "usher",
   certificates: "usher-certificates",
-  /** What all replicas compete for. */
+  /** The Lease of leader election. */
   lease: "usher",
   configuration: "usher-configuration",
   quota: "usher-critical-pods",
   networkPolicy: "usher",
-  /** What lets usher write webhook configurations and CRDs: apart, so that an uninstall can take just that away first. */
+  /** The permission to write webhook configurations and CRDs: separate, so that an uninstall can remove just that first. */
   registration: "usher-registration",
   /** The Deployment that opens webhooks while no replica is ready, its account and its roles. */
   watchdog: "usher-watchdog",
-  /** What stands for the installation: see `anchor`. */
+  /** Represents the installation: see `anchor`. */
   anchor: "usher-installation",
 } as const;
 
@@ -29,7 +29,7 @@ export const OWN_LABELS = {
   "app.kubernetes.io/managed-by": "usher",
 } as const;
 
-/** An object with usher's labels, beside those that it has. */
+/** An object with usher's labels, in addition to its own. */
 export function labelled(
   object: JsonObject,
   version: string | undefined,
@@ -42,5 +42,5 @@ export function labelled(
   return { ...object, metadata: { ...metadata, labels: { ...OWN_LABELS, ...written, ...labels, ...more } } };
 }
 
-/** Which usher wrote an object: an older one leaves what a newer one wrote. */
+/** The version of the usher that wrote an object: an older one leaves objects of a newer one. */
 export const VERSION_LABEL = "app.kubernetes.io/version";

@@ -15,26 +15,26 @@ import {
 } from "./pods/restricted-pod.ts";
 import { roleObjects } from "./rbac.ts";
 
-/** On what the manifests of an operator install: usher uses such a CRD as it is, and leaves it to them. */
+/** On objects that the manifests of an operator install: usher uses such a CRD unchanged, and leaves it to them. */
 export const OPERATOR_LABEL = "usher.dev/operator";
 
 interface OperatorOptions {
   readonly image: string;
-  /** What the operand runs. @default the operator's own image */
+  /** The image of the operand. @default the operator's own image */
   readonly operandImage?: string;
   readonly version?: string;
 }
 
 /**
- * The namespace of operator and operand. OpenShift adds the cluster's default node selector to pods of a namespace without a selector of
- * its own: one for workers would keep the operand from every control-plane node.
+ * The namespace of operator and operand. OpenShift adds the cluster's default node selector to pods of a namespace
+ * without its own selector: one for workers would keep the operand off every control-plane node.
  */
 export function operatorNamespace({ namespace }: Pick<Operator, "namespace">): JsonObject {
   const annotations = { "openshift.io/node-selector": "" };
   return { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace, annotations } };
 }
 
-/** What runs the operator of a module, in the order in which to apply it: beside or without an installation of usher. */
+/** The objects of a module's operator, in the order of application: beside or without an installation of usher. */
 export function operatorObjects(module: Module, operator: Operator, options: OperatorOptions): JsonObject[] {
   const { name, namespace } = operator;
   const installation = { ...DEFAULT_INSTALLATION, namespace };

@@ -41,7 +41,7 @@ function rulesOf(objects: readonly JsonObject[], kind: string): Rule[] {
     .flatMap((one) => (one["rules"] ?? []) as unknown as Rule[]);
 }
 
-test("in the whole cluster usher writes only what has one of its own names", () => {
+test("cluster-wide, usher writes only objects with its own names", () => {
   const rules = rulesOf(access([module()], DEFAULT_INSTALLATION), "ClusterRole");
   expect(rules.map(({ resources, resourceNames }) => [resources.join(), resourceNames])).toEqual([
     ["mutatingwebhookconfigurations,validatingwebhookconfigurations", ["usher"]],
@@ -74,7 +74,7 @@ test("without kinds there is no rule for all CRDs", () => {
   for (const { resourceNames } of rules) expect(resourceNames?.length).toBeGreaterThan(0);
 });
 
-test("of secrets it has just its own, and its roles it can't change", () => {
+test("usher can read only its own secret, and can't change its roles", () => {
   const objects = access([module()], { ...DEFAULT_INSTALLATION, namespace: "hall" });
   const secrets = rulesOf(objects, "Role").filter(({ resources }) => resources.includes("secrets"));
   expect(secrets.map(({ resourceNames }) => resourceNames)).toEqual([["usher-certificates"]]);
@@ -82,7 +82,7 @@ test("of secrets it has just its own, and its roles it can't change", () => {
     ...rulesOf(objects, "Role"),
     ...rulesOf(objects, "ClusterRole"),
   ]) {
-    // Of roles it may change just the one that is bound to nobody.
+    // The only role that it may change has no binding.
     if (apiGroups.includes("rbac.authorization.k8s.io"))
       expect(resourceNames).toEqual(["usher-installation"]);
     expect([...apiGroups, ...resources, ...verbs]).not.toContain("*");
@@ -91,14 +91,14 @@ test("of secrets it has just its own, and its roles it can't change", () => {
     expect(stringAt(object, "metadata", "namespace")).toBe("hall");
 });
 
-test("without the management of CRDs there is no right to any", () => {
+test("without management of CRDs there is no permission on any", () => {
   const objects = access([module()], { ...DEFAULT_INSTALLATION, manageCrds: false });
   expect(rulesOf(objects, "ClusterRole").flatMap(({ resources }) => resources)).not.toContain(
     "customresourcedefinitions",
   );
 });
 
-test("of Leases it may look at and renew just its own: in kube-system there are the scheduler's", () => {
+test("usher may read and renew only its own Lease: kube-system has the scheduler's", () => {
   const rules = rulesOf(access([module()], DEFAULT_INSTALLATION), "Role");
   const leases = rules.filter(({ resources }) => resources.includes("leases"));
   expect(leases.map(({ verbs, resourceNames }) => [verbs, resourceNames])).toEqual([

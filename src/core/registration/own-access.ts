@@ -6,10 +6,11 @@ import { watchdogRoles } from "./pods/watchdog.ts";
 import type { DeclaredRole, Right } from "./rights.ts";
 
 /**
- * What usher may do with its own installation, beside reading and judging. Whatever has a fixed name is granted by that name. Usher
- * creates by server-side apply: the API server checks that as `create` with the name, while a POST has no name that a rule could match.
- * It can't change its own roles: the anchor has no binding. An attacker that controls usher still has its webhooks, which may
- * be registered for everything: its namespace is to be guarded like the control plane's.
+ * Usher's permissions on its own installation, beside reading and evaluating. Everything with a fixed name is granted
+ * by that name. Usher creates with server-side apply: the API server checks that as `create` with the name, while a
+ * POST has no name that a rule could match. It can't change its own roles: the anchor has no binding. An attacker that
+ * controls usher still has its webhooks, which may be registered for everything: protect its namespace like the control
+ * plane's.
  */
 export function ownRoles(modules: readonly Module[]): DeclaredRole[] {
   return [
@@ -34,7 +35,8 @@ const REGISTRATION: readonly Right[] = [
   { ...OWN_WEBHOOKS, verbs: ["get"], why: "see whether its webhooks are as they should be", when: [] },
   {
     ...OWN_WEBHOOKS,
-    // Where the API server enforces it, as OpenShift's does, only who may delete an object may change its owners.
+    // If the API server enforces it, as OpenShift's does, only a subject that may delete an object may change its
+    // owners.
     verbs: ["create", "patch", "delete"],
     why: "register and repair its webhooks, and set their owner",
     when: [MANAGES_WEBHOOKS],
@@ -44,7 +46,7 @@ const REGISTRATION: readonly Right[] = [
     resources: ["clusterroles"],
     names: [OWN_NAMES.anchor],
     verbs: ["get", "patch", "delete"],
-    why: "own what it writes by an object that every removal deletes; it grants nothing",
+    why: "make an object that every removal deletes the owner of the objects that it writes; the object grants nothing",
     when: [],
   },
   {

@@ -135,7 +135,7 @@ test("two modules, whole", () => {
   ]);
 });
 
-test("configuration files are no resources, and cluster-scoped kinds have roles that join no other", () => {
+test("configuration files are not resources, and cluster-scoped kinds have roles that are not aggregated", () => {
   const objects = accessFor([
     module([kind("files", { standing: "file" }), kind("halls", { scope: "Cluster" })]),
   ]);
@@ -157,7 +157,7 @@ test("configuration files are no resources, and cluster-scoped kinds have roles 
   ]);
 });
 
-test("the right to write kinds that act on the whole cluster is a role of its own", () => {
+test("permission to write kinds that act on the whole cluster is a separate role", () => {
   const objects = accessFor([module([kind("seatings", {}), kind("plans", { reach: "Cluster" })])]);
   const resources = (name: string) => at(rulesOf(objects, name) as Json, 0, "resources");
   expect(resources("usher-policies-view")).toEqual(["plans", "seatings"]);
@@ -165,7 +165,7 @@ test("the right to write kinds that act on the whole cluster is a role of its ow
   expect(resources("usher-cluster-policies-edit")).toEqual(["plans"]);
 });
 
-test("what modules need or write now and then is granted as settings, gates and lists say", () => {
+test("conditional permissions of modules follow settings, gates and lists", () => {
   const asking: Module = {
     ...module([]),
     access: [

@@ -19,8 +19,8 @@ const EVENTS: Right = {
 };
 
 /**
- * What usher itself may do to judge, and what people may do with its policies. Usher reads what modules declare and writes the
- * status of its own kinds and events, nothing else. What it needs for its own installation is in `ownRoles`.
+ * Usher's own permissions for evaluation, and users' permissions on its policies. Usher reads what modules declare and
+ * writes only the status of its own kinds and events. Permissions on its own installation are in `ownRoles`.
  */
 export function accessRoles(modules: readonly Module[]): DeclaredRole[] {
   return [
@@ -39,7 +39,7 @@ export function declaredRoles(modules: readonly Module[]): DeclaredRole[] {
   return [...accessRoles(modules), ...ownRoles(modules)];
 }
 
-/** Usher's account and the roles, with what the installation's configuration grants. */
+/** Usher's account and the roles, with the permissions of the installation's configuration. */
 export function accessObjects(declarations: Declarations): JsonObject[] {
   const { namespace } = declarations.installation;
   return [
@@ -48,7 +48,7 @@ export function accessObjects(declarations: Declarations): JsonObject[] {
   ];
 }
 
-/** Roles with their bindings. A role for people that grants nothing is none. */
+/** Roles with their bindings. A user-facing role without rules is omitted. */
 export function roleObjects(roles: readonly DeclaredRole[], declarations: Declarations): JsonObject[] {
   const { namespace } = declarations.installation;
   return roles.flatMap(({ kind, name, labels, own, account = OWN_NAMES.account, rights }) => {
@@ -76,11 +76,12 @@ export function roleObjects(roles: readonly DeclaredRole[], declarations: Declar
 }
 
 /**
- * Reading namespaced policies is harmless to subjects that may read their namespace, so it joins the roles that they have
- * already. Writing does not join `edit` or `admin`: a kind may be namespaced and yet act on nodes, or write what a tenant
- * may not, so it is granted by binding `usher-policies-edit`, and for kinds that act on the whole cluster
- * `usher-cluster-policies-edit`: a subject that may write these in any namespace affects all. Cluster-scoped kinds are in the roles for
- * the whole cluster, which aggregate to none: they rule over other people's namespaces, so an administrator binds them.
+ * Reading namespaced policies is harmless for subjects that may read their namespace, so it is aggregated to their
+ * roles. Writing is not aggregated to `edit` or `admin`: a kind may be namespaced and yet act on nodes, or write fields
+ * that a tenant may not, so it is granted by binding `usher-policies-edit`, and for kinds that act on the whole cluster
+ * `usher-cluster-policies-edit`: a subject that may write these in any namespace affects all. Cluster-scoped kinds are
+ * in the roles for the whole cluster, which are not aggregated: they act on other users' namespaces, so an
+ * administrator binds them.
  */
 function userRoles(modules: readonly Module[]): DeclaredRole[] {
   const role = (name: string, verbs: readonly string[], has: (kind: Kind) => boolean, labels?: Labels) => {

@@ -3,13 +3,13 @@ import { BUILT_IN_WORKLOADS } from "../kubernetes/workloads.ts";
 import type { Declarations } from "../module/module.ts";
 import { configuredValues, holds, type SettingCondition } from "../policy/setting-condition.ts";
 
-/** One rule of a role as data: what it grants, what for, and in which configurations. */
+/** One rule of a role as data: the permission, its reason, and in which configurations it is granted. */
 export interface Right {
   /** The module that needs it. @default usher itself */
   readonly module?: string;
   readonly group: string;
   readonly resources: readonly string[];
-  /** `namespace`: the one that is called as usher's namespace. @default all objects */
+  /** `namespace`: the Namespace with usher's name. @default all objects */
   readonly names?: readonly string[] | "namespace";
   readonly verbs: readonly string[];
   /** Completes "to". */
@@ -25,19 +25,22 @@ interface GrantedRight extends Right {
   readonly names?: readonly string[];
 }
 
-/** A role and all that it may grant in any configuration. Rights are module by module, and never merged across modules. */
+/**
+ * A role and all permissions that it may grant in any configuration. Permissions are by module, and never merged across
+ * modules.
+ */
 export interface DeclaredRole {
   readonly kind: "ClusterRole" | "Role";
   readonly name: string;
   readonly labels?: Readonly<Record<string, string>>;
-  /** Whether an account of usher's own has it; others are for people. */
+  /** Whether an account of usher has it; other roles are for users. */
   readonly own: boolean;
   /** @default the account of the replicas */
   readonly account?: string;
   readonly rights: readonly Right[];
 }
 
-/** The rights that an installation has, with what its configuration lists. */
+/** The permissions of an installation, with the lists of its configuration. */
 export function grantedRights(
   rights: readonly Right[],
   { installation, gates }: Pick<Declarations, "installation" | "gates">,
@@ -72,7 +75,7 @@ export function ruleOf({ group, resources, names, verbs }: GrantedRight): JsonOb
   };
 }
 
-/** Rights alike in all but their resources become one. What a list of the configuration decides is decided for each resource. */
+/** Permissions that differ only in their resources become one. Lists of the configuration decide for each resource. */
 export function joined(rights: readonly Right[]): Right[] {
   const groups = Map.groupBy(rights, ({ resources, ...rest }) =>
     rest.when.some((one) => "listed" in one)

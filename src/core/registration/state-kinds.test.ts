@@ -86,13 +86,13 @@ test("usher writes a state kind only as declared, and no role for users names it
     );
 });
 
-test("its objects are not policies: usher watches them only where a read asks for them", () => {
+test("its objects are not policies: usher watches them only if a read declares it", () => {
   const one = module({ stateKinds: [LEDGER] });
   expect(watchedResources(declared(one))).toEqual([]);
   expect(new Assembly([one], DEFAULT_INSTALLATION, new Gates([])).wants("usages.test.usher.dev")).toBe(false);
 });
 
-test("a CRD that is registered by a gate, and usher's right to write it, follow the gate", () => {
+test("a CRD that is registered by a gate, and the permission to write it, follow the gate", () => {
   const registered = [{ setting: ["featureGates", "Ledger"], equals: true, default: false }];
   const policies = kindOf("test.usher.dev", "Seating", { versions: VERSIONS, registered });
   const one = module({ kinds: [policies], stateKinds: [{ ...LEDGER, registered }] });
@@ -103,7 +103,7 @@ test("a CRD that is registered by a gate, and usher's right to write it, follow 
   const on = objectsOf(one, new Map([["Ledger", true]]));
   const names = ["seatings.test.usher.dev", "usages.test.usher.dev"];
   expect([crds(on), written(on)]).toEqual([names, [names]]);
-  // Where it is not registered it may not be served, and usher must still start.
+  // If it is not registered it may not be served, and usher must still start.
   expect(watchedResources(declared(one))).toMatchObject([
     { resource: "seatings.test.usher.dev", required: false },
   ]);
@@ -116,7 +116,7 @@ test("a CRD can be declared as never taken over", () => {
   expect(excludedFromTakeOver([module({ stateKinds: [LEDGER] })], "usages.test.usher.dev")).toBe(false);
 });
 
-test("managed objects bring usher just the rights to their resources, in the role that goes first", () => {
+test("managed objects give usher only permissions on their resources, in the role that is deleted first", () => {
   const resource = { group: "a.io", version: "v1", resource: "as", kind: "A", scope: "Cluster" as const };
   const objects = objectsOf(module({ managed: { why: "", resources: [resource], desired: () => [] } }));
   expect(verbs(objects, "usher-registration", "as")).toEqual([

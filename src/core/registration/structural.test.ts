@@ -15,7 +15,7 @@ import {
 } from "../kubernetes/schemas.ts";
 import { structuralSchema } from "./structural.ts";
 
-/** The schemas inside a schema, with where they are. */
+/** The nested schemas of a schema, with their paths. */
 function children(schema: JsonObject, at: string): [string, JsonObject][] {
   const found: [string, Json | undefined][] = [
     [`${at}.items`, schema["items"]],
@@ -39,7 +39,7 @@ const FORBIDDEN = [
   "patternProperties",
 ];
 
-/** What is wrong with a schema by the rules of structural schemas; written from the rules, not from the code under test. */
+/** Violations of the rules of structural schemas; written from the rules, not from the code under test. */
 function violations(schema: JsonObject, at = "$"): string[] {
   const wrong: string[] = [];
   const free =
@@ -91,7 +91,7 @@ function undescribed(schema: JsonObject, at = "$"): string[] {
   ];
 }
 
-/** Lists, maps and texts that have no bound: the cost of a CEL rule over them can't be estimated. */
+/** Lists, maps and strings without a bound: the cost of a CEL rule over them can't be estimated. */
 function unbounded(schema: JsonObject, at = "$"): string[] {
   const wrong: string[] = [];
   if (schema["type"] === "array" && schema["maxItems"] === undefined) wrong.push(at);
@@ -124,7 +124,7 @@ describe("the shared schemas", () => {
   });
 });
 
-test("the validator of this test sees what is not structural", () => {
+test("the validator of this test detects non-structural schemas", () => {
   const wrong: [JsonObject, string][] = [
     [{}, "$: no type"],
     [{ type: "string", "x-kubernetes-int-or-string": true }, "$: int-or-string with a type"],
@@ -142,7 +142,8 @@ test("the validator of this test sees what is not structural", () => {
 
 test("a label selector, whole", () => {
   expect(structuralSchema(labelSelector)).toEqual({
-    description: "Selects objects by their labels. An empty selector selects all, an absent one none.",
+    description:
+      "Selects objects by their labels. An empty selector selects all objects, an absent one selects none.",
     type: "object",
     properties: {
       matchLabels: {
@@ -152,7 +153,7 @@ test("a label selector, whole", () => {
         additionalProperties: { type: "string", pattern: LABEL_VALUE_PATTERN, maxLength: 63 },
       },
       matchExpressions: {
-        description: "Further conditions on labels. All must hold, together with matchLabels.",
+        description: "Further requirements on labels. All must match, together with matchLabels.",
         type: "array",
         maxItems: 256,
         items: {
@@ -161,7 +162,7 @@ test("a label selector, whole", () => {
           required: ["key", "operator"],
           properties: {
             key: {
-              description: "The label that is looked at.",
+              description: "The label key that the requirement applies to.",
               type: "string",
               pattern: LABEL_KEY_PATTERN,
               minLength: 1,
@@ -175,7 +176,7 @@ test("a label selector, whole", () => {
             },
             values: {
               description:
-                "What In and NotIn compare with: at least one. Must be left out for Exists and DoesNotExist.",
+                "The values to compare with: at least one for In and NotIn. Must be empty for Exists and DoesNotExist.",
               type: "array",
               maxItems: 4_096,
               items: { type: "string", pattern: LABEL_VALUE_PATTERN, maxLength: 63 },
@@ -213,7 +214,7 @@ describe("each form", () => {
       { type: "object", properties: { port: { "x-kubernetes-int-or-string": true } } },
     ],
     [
-      "a choice of words in two halves",
+      "an enum in two halves",
       z.union([z.literal("a"), z.enum(["b", "a"])]),
       { type: "string", enum: ["a", "b"] },
     ],
@@ -223,7 +224,7 @@ describe("each form", () => {
       { type: "string", anyOf: [{ maxLength: 1 }, { minLength: 3 }] },
     ],
     [
-      "null that means something stays",
+      "a meaningful null stays",
       z.strictObject({ a: z.string().nullable() }),
       { type: "object", required: ["a"], properties: { a: { type: "string", nullable: true } } },
     ],
@@ -234,7 +235,7 @@ describe("each form", () => {
     ],
     ["an empty object, which the API server stores so", z.strictObject({}), { type: "object" }],
     [
-      "an object open for more",
+      "an object with additional fields",
       z.looseObject({ a: z.string() }),
       {
         type: "object",
@@ -268,7 +269,7 @@ describe("each form", () => {
   });
 });
 
-describe("what a CRD can't say is refused at once, with its place", () => {
+describe("a declaration that a CRD can't express is rejected with its path", () => {
   const cases: [string, z.ZodType, RegExp][] = [
     [
       "a union of objects",
@@ -291,7 +292,7 @@ describe("what a CRD can't say is refused at once, with its place", () => {
   test.each(cases)("%s", (_name, schema, message) => {
     expect(() => structuralSchema(schema)).toThrow(message);
   });
-  test("recursion", () => {
+  test("rejects recursion", () => {
     const tree = z.strictObject({
       get child() {
         return tree.optional();
@@ -301,7 +302,7 @@ describe("what a CRD can't say is refused at once, with its place", () => {
   });
 });
 
-test("keywords and fields come in one order, whatever the order in which they were said", () => {
+test("keywords and fields have a fixed order, independent of the declaration", () => {
   const one = structuralSchema(
     z.strictObject({ b: z.string().max(3).describe("B"), a: z.int().describe("A") }),
   );

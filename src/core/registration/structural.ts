@@ -3,12 +3,12 @@ import { isObject, type Json, type JsonObject } from "../json.ts";
 import type { Path } from "../path.ts";
 import { fieldPath } from "../path.ts";
 
-/** zod writes its own range for a whole number without bounds; the API server can't hold these in a CRD's numbers. */
+/** zod writes its own range for an integer without bounds, which the API server can't represent. */
 const SAFE = Number.MAX_SAFE_INTEGER;
 const INT32_MIN = -(2 ** 31);
 const INT32_MAX = 2 ** 31 - 1;
 
-/** The keywords of a schema, in the order in which people read them. Others are not known to work in a CRD. */
+/** The keywords of a schema, in reading order. Others are not known to work in a CRD. */
 const KEYWORDS = [
   "description",
   "type",
@@ -44,13 +44,13 @@ const KEYWORDS = [
 type Schema = { [key: string]: Json | undefined };
 
 /**
- * A zod schema as the structural schema that a CRD needs. What can't be said in one (unions of objects, recursion,
- * intersections) throws: it is a mistake in a module's declaration, found by that module's first test, not something that a
+ * A zod schema as the structural schema that a CRD needs. Throws if one can't express it (unions of objects, recursion,
+ * intersections): that is a mistake in a module's declaration, found by that module's first test, not something that a
  * user can cause. Unions are written the Kubernetes way instead: optional siblings and one CEL rule.
  */
 export function structuralSchema(schema: z.ZodType): JsonObject {
   const written = z.toJSONSchema(schema, { target: "openapi-3.0", io: "input", reused: "inline" });
-  // zod's type for it is looser than what it is: plain JSON.
+  // zod's type for it is looser than it is: plain JSON.
   return normalised(written as JsonObject, []);
 }
 
@@ -64,7 +64,7 @@ function normalised(source: JsonObject, path: Path): JsonObject {
   if (schema["type"] === "object") openObject(schema, path);
   if (isObject(schema["items"])) schema["items"] = normalised(schema["items"], [...path, "items"]);
   checkPattern(schema, path);
-  // Whatever is allowed must be said so: a schema without a type is none for a CRD.
+  // An unrestricted value must be explicit: a schema without a type is invalid in a CRD.
   if (schema["type"] === undefined && schema["x-kubernetes-int-or-string"] === undefined)
     schema["x-kubernetes-preserve-unknown-fields"] = true;
   const ordered: Schema = {};
@@ -80,14 +80,15 @@ function openObject(schema: Schema, path: Path): void {
     for (const [name, value] of Object.entries(properties)) {
       if (!isObject(value)) continue;
       const member = { ...normalised(value, [...path, name]) };
-      // Where null is taken for absent the flag must go: only then the API server drops the null before CEL sees it.
+      // If null counts as absent the flag must go: only then the API server drops the null before CEL sees it.
       if (!required.includes(name)) delete member["nullable"];
       inner[name] = member;
     }
     // The API server does not store an empty one.
     if (Object.keys(inner).length > 0) schema["properties"] = inner;
     else delete schema["properties"];
-    // The API server drops what is not listed, and kubectl refuses it: beside `properties` the keyword itself is refused.
+    // The API server prunes unlisted fields, and kubectl rejects them: beside `properties` the keyword itself is
+    // rejected.
     delete schema["additionalProperties"];
     if (additionalProperties !== false && additionalProperties !== undefined)
       schema["x-kubernetes-preserve-unknown-fields"] = true;
@@ -116,7 +117,7 @@ function joinAlternatives(schema: Schema, alternatives: readonly Json[], path: P
   const types = branches.map(({ type }) => type);
   delete schema["anyOf"];
   if (types.length === 2 && types.includes("integer") && types.includes("string")) {
-    // Bounds of one type do not touch a value of the other, so they may stand together.
+    // Bounds of one type do not affect a value of the other, so they may be combined.
     for (const { type: _type, format: _format, ...bounds } of branches)
       Object.assign(schema, bounds, { ...schema });
     schema["x-kubernetes-int-or-string"] = true;
@@ -130,14 +131,14 @@ function joinAlternatives(schema: Schema, alternatives: readonly Json[], path: P
     schema["enum"] = [...new Set(branches.flatMap((branch) => (branch["enum"] as Json[] | undefined) ?? []))];
     return;
   }
-  // The type is said once, outside: a structural schema may only hold values to bounds inside its alternatives.
+  // The type is declared once, outside: alternatives of a structural schema may only have bounds.
   schema["anyOf"] = branches.map(({ type: _type, description: _description, ...bounds }) => bounds);
 }
 
 function checkPattern(schema: Schema, path: Path): void {
   const { pattern, format } = schema;
   if (typeof pattern !== "string") return;
-  // zod says a date twice, and its pattern for it is a screen long.
+  // zod expresses a date twice, and its pattern is a screen long.
   if (format === "date-time" || format === "date") delete schema["pattern"];
   else if (/\(\?[=!<]/.test(pattern)) throw cannot(path, `Go has no look-around, which ${pattern} uses`);
 }

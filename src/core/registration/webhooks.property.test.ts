@@ -8,8 +8,8 @@ import { safeguard } from "../module/safeguard.ts";
 import { webhookConfigurations } from "./webhooks.ts";
 
 /**
- * Usher can't lock its cluster, whatever modules ask for. What the API server would do with the configurations is modelled
- * here from its own rules, on the objects that it would get; nothing of the code under test is used for it.
+ * Usher can't lock its cluster, for any hooks of modules. The API server's behaviour is modelled here from its own
+ * rules, on the objects that it would get, without the code under test.
  */
 
 interface Resource {
@@ -50,7 +50,7 @@ const NAMESPACES = ["shop", "bank", ...VITAL_NAMESPACES];
 
 interface Request extends Resource {
   readonly sub: string;
-  /** For a Namespace its own name; empty for other things without one. */
+  /** For a Namespace its own name; empty for other cluster-scoped objects. */
   readonly namespace: string;
   readonly operation: Operation;
 }
@@ -122,7 +122,7 @@ function entryMatches(entry: Entry, request: Request): boolean {
   return entry.rules.some(({ apiGroups: groups, ...rule }) => ruleMatches({ groups, ...rule }, request));
 }
 
-/** What a hook asks for, before anything was done to it. */
+/** The declared rules of a hook, before the safeguard. */
 function hookAsks(hook: Hook, request: Request): boolean {
   const { namespaces } = hook;
   if (namespaces !== undefined && request.namespace !== "") {
@@ -212,7 +212,7 @@ function registered(
   return { mutate: entriesOf(mutating), validate: entriesOf(validating) };
 }
 
-test("no closed entry ever matches what a cluster needs to heal", () => {
+test("no fail-closed entry ever matches what a cluster needs to recover", () => {
   fc.assert(
     fc.property(hooks, installations, (given, installation) => {
       const { mutate, validate } = registered(given, installation);
@@ -227,7 +227,7 @@ test("no closed entry ever matches what a cluster needs to heal", () => {
   );
 });
 
-test("no hook is asked about more than it asked for", () => {
+test("no hook matches more than it declared", () => {
   fc.assert(
     fc.property(hooks, installations, (given, installation) => {
       for (const [phase, entries] of Object.entries(registered(given, installation))) {
@@ -245,7 +245,7 @@ test("no hook is asked about more than it asked for", () => {
   );
 });
 
-test("nothing is lost but closed hooks in protected namespaces, and what is plainly harmless stays closed", () => {
+test("nothing is lost except fail-closed hooks in protected namespaces, and harmless rules stay fail-closed", () => {
   fc.assert(
     fc.property(hooks, installations, (given, installation) => {
       const entries = registered(given, installation);
@@ -283,7 +283,7 @@ test("nothing is lost but closed hooks in protected namespaces, and what is plai
   );
 });
 
-test("a shadow hook is asked about all that lives in the control plane's namespaces, by the same path, and nothing in usher's", () => {
+test("a shadow hook covers everything in the control plane's namespaces, by the same path, and nothing in usher's", () => {
   fc.assert(
     fc.property(hooks, (given) => {
       const entries = registered(given, DEFAULT_INSTALLATION);
@@ -306,7 +306,7 @@ test("a shadow hook is asked about all that lives in the control plane's namespa
   );
 });
 
-test("an opened namespace is still asked about", () => {
+test("an opened namespace is still covered", () => {
   fc.assert(
     fc.property(hooks, installations, (given, installation) => {
       const entries = registered(given, installation);
@@ -324,7 +324,7 @@ test("an opened namespace is still asked about", () => {
 
 const SEGMENT = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 
-test("the API server takes every entry", () => {
+test("the API server accepts every entry", () => {
   fc.assert(
     fc.property(hooks, installations, (given, installation) => {
       for (const entries of Object.values(registered(given, installation))) {
@@ -364,7 +364,7 @@ test("the API server takes every entry", () => {
   );
 });
 
-test("the order of rules and namespaces changes nothing, and what is safe stays as it is", () => {
+test("the order of rules and namespaces changes nothing, and safe hooks stay unchanged", () => {
   fc.assert(
     fc.property(hooks, installations, (given, installation) => {
       const turned = given.map((hook) => ({ ...hook, rules: hook.rules.toReversed() }));

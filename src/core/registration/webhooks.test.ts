@@ -99,7 +99,7 @@ test("two hooks alike become one entry, whole", () => {
   });
 });
 
-test("a closed validating hook with all that can be said, whole", () => {
+test("registers a fail-closed validating hook with all fields", () => {
   const conditions = [{ name: "not-mirror", expression: "!('x' in object.metadata.annotations)" }];
   const given = hook("guard", {
     phase: "validate",
@@ -152,14 +152,14 @@ describe("hooks that differ stay apart, in their order", () => {
       "b.usher.dev",
     ]);
   });
-  test("phase", () => {
+  test("by phase", () => {
     const hooks = [hook("a"), hook("b", { phase: "validate" })];
     expect(names(hooks)).toEqual(["a.usher.dev"]);
     expect(entries(hooks, "validating").map((entry) => at(entry, "name"))).toEqual(["b.usher.dev"]);
   });
 });
 
-test("what an absent field means is the same as that written out", () => {
+test("an absent field is equivalent to its default", () => {
   const spoken = hook("b", { namespaces: { except: [] }, conditions: [], reinvocation: "Never" });
   expect(names([hook("a"), spoken])).toEqual(["a.b.usher.dev"]);
 });
@@ -182,7 +182,7 @@ test("names of entries are unique, and an entry ends where its name would become
   ]);
 });
 
-test("what can't be registered is left out or repaired, and reported", () => {
+test("unregistrable hooks are dropped or repaired, and reported", () => {
   const hooks = [
     hook("nothing", { rules: [{ ...PODS, operations: [] }] }),
     hook("nowhere", { namespaces: { only: [] } }),
@@ -201,7 +201,7 @@ test("what can't be registered is left out or repaired, and reported", () => {
   ]);
 });
 
-test("the open part of a closed hook is an entry whose path names it", () => {
+test("the fail-open part of a fail-closed hook is an entry whose path names it", () => {
   const nodes = { ...PODS, resources: ["nodes"] };
   const found = entries([hook("guard", { failure: "closed", rules: [PODS, nodes] })]);
   expect(
@@ -212,7 +212,7 @@ test("the open part of a closed hook is an entry whose path names it", () => {
   ]);
 });
 
-test("a hook that is asked as another is an entry of its own with the other's path", () => {
+test("a hook that is served as another is a separate entry with the other's path", () => {
   const hooks = [
     hook("shut", { askedAs: "open", failure: "closed", namespaces: { only: ["shop"] } }),
     hook("also-shut", { askedAs: "open", failure: "closed", namespaces: { only: ["shop"] } }),
@@ -223,7 +223,7 @@ test("a hook that is asked as another is an entry of its own with the other's pa
   expect(paths).toEqual(["/mutate/open", "/mutate/open"]);
 });
 
-test("a hook without rules is not registered, without a word", () => {
+test("a hook without rules is silently not registered", () => {
   const { mutating, notes } = webhookConfigurations(
     [hook("idle", { rules: [] })],
     DEFAULT_INSTALLATION,
@@ -244,7 +244,7 @@ test("a path token is the first segment of every path, for a Service and for a U
   }
 });
 
-test("a configuration says which of its closed entries may be opened; hooks that differ in that are not one entry", () => {
+test("a configuration marks its openable fail-closed entries; hooks that differ in that are separate entries", () => {
   const closed = (name: string, more: Partial<Hook> = {}) => hook(name, { failure: "closed", ...more });
   const hooks = [
     hook("open"),

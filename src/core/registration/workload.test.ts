@@ -14,7 +14,7 @@ function made(kind: string, options: Partial<WorkloadOptions> = {}): JsonObject 
   return found;
 }
 
-test("all of it is in usher's namespace, and the Deployment comes after what its pods need", () => {
+test("all objects are in usher's namespace, and the Deployment comes after its pods' dependencies", () => {
   const objects = workloadObjects(INSTALLATION, { image: "usher:1" });
   expect(objects.map(({ kind }) => kind)).toEqual([
     "ConfigMap",
@@ -26,7 +26,7 @@ test("all of it is in usher's namespace, and the Deployment comes after what its
   for (const object of objects) expect(stringAt(object, "metadata", "namespace")).toBe("hall");
 });
 
-test("the Service, the budget and the Deployment mean the same pods, whatever labels are added to them", () => {
+test("the Service, the budget and the Deployment select the same pods, with any additional labels", () => {
   const podLabels = { team: "a", "app.kubernetes.io/component": "other" };
   const deployment = made("Deployment", { podLabels });
   const labels = at(deployment, "spec", "template", "metadata", "labels");
@@ -34,7 +34,7 @@ test("the Service, the budget and the Deployment mean the same pods, whatever la
   expect(labels).toMatchObject({ ...(selector as JsonObject), team: "a" });
   expect(at(made("Service"), "spec", "selector")).toEqual(selector);
   expect(at(made("PodDisruptionBudget"), "spec", "selector", "matchLabels")).toEqual(selector);
-  // A selector can never be changed: what is added must not reach it.
+  // A selector is immutable: additional labels must not reach it.
   expect(selector).toEqual(at(made("Deployment"), "spec", "selector", "matchLabels"));
 });
 
@@ -87,7 +87,7 @@ test("another configuration is another pod template, the same one is not", () =>
   });
 });
 
-test("its pods have a system priority, and a quota admits them where the cluster restricts that", () => {
+test("its pods have a system priority, and a quota admits them if the cluster restricts that", () => {
   const spec = at(made("Deployment"), "spec", "template", "spec");
   expect(at(spec, "priorityClassName")).toBe("system-cluster-critical");
   expect(at(criticalPodsQuota("hall"), "spec", "scopeSelector", "matchExpressions")).toEqual([
@@ -95,7 +95,7 @@ test("its pods have a system priority, and a quota admits them where the cluster
   ]);
 });
 
-test("on nodes of the control plane only where asked for, and then with both taints that these have", () => {
+test("runs on control-plane nodes only if configured, and then tolerates both of their taints", () => {
   const spec = (controlPlaneNodes: boolean, tolerations: JsonObject[] = []) =>
     at(
       workloadObjects({ ...INSTALLATION, controlPlaneNodes }, { image: "usher:1", tolerations }).find(
@@ -119,7 +119,7 @@ test("on nodes of the control plane only where asked for, and then with both tai
   ]);
 });
 
-test("a NetworkPolicy only where asked for: the webhook port for all or for some, and nothing that usher connects to is cut off", () => {
+test("a NetworkPolicy only if configured: the webhook port for all or for some, and usher's own connections are not blocked", () => {
   const policies = (networkPolicy?: Installation["networkPolicy"]) =>
     workloadObjects(
       { ...INSTALLATION, ...(networkPolicy && { networkPolicy }) },
@@ -140,7 +140,7 @@ test("a NetworkPolicy only where asked for: the webhook port for all or for some
     { ipBlock: { cidr: "fd00::/64" } },
   ]);
   expect(at(closed, "spec", "ingress", 1, "from")).toBeUndefined();
-  // Ports by name: whatever numbers they have.
+  // Ports by name, independent of their numbers.
   const ports = listAt(made("Deployment"), "spec", "template", "spec", "containers", 0, "ports");
   expect(ports.map((port) => stringAt(port, "name"))).toEqual(["https", "ops"]);
 });

@@ -21,7 +21,7 @@ export interface WorkloadOptions {
   readonly replicas?: number;
   /** The spec of an UsherConfiguration, as the replicas shall read it. */
   readonly configuration?: JsonObject;
-  /** More labels for the pods, as network policies or a cloud may ask for. */
+  /** More labels for the pods, for network policies or a cloud. */
   readonly podLabels?: Readonly<Record<string, string>>;
   /** Objects of the Prometheus operator. @default none */
   readonly monitoring?: MonitoringOptions;
@@ -36,20 +36,20 @@ export const SERVICE_PORT = 443;
 /** Two: one may fail or be replaced while the other answers. */
 export const REPLICAS = 2;
 
-/** Serving on after SIGTERM takes 5 s and the longest call 30 s, and then the lease is released. */
+/** Serving after SIGTERM takes 5 s and the longest call 30 s, and then the lease is released. */
 const GRACE_SECONDS = 45;
 
 export const CONFIGURATION_ANNOTATION = "usher.dev/configuration";
 
 export const CONTAINER = "usher";
 
-/** Its selector can never be changed, so it holds nothing that might. */
+/** Its selector is immutable, so it contains no label that might change. */
 export const POD_LABELS = {
   "app.kubernetes.io/name": OWN_LABELS["app.kubernetes.io/name"],
   "app.kubernetes.io/component": "admission",
 };
 
-/** What runs usher in the cluster, in the order in which to apply it. */
+/** The Deployment and its dependencies, in the order of application. */
 export function workloadObjects(installation: Installation, options: WorkloadOptions): JsonObject[] {
   const { namespace } = installation;
   const { replicas = REPLICAS } = options;
@@ -84,7 +84,7 @@ export function workloadObjects(installation: Installation, options: WorkloadOpt
       spec: {
         replicas,
         selector: { matchLabels: POD_LABELS },
-        // Never fewer than there should be: while usher is away, what it has to say is not said.
+        // Never fewer than desired: while usher is down, nothing is evaluated.
         strategy: { type: "RollingUpdate", rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
         template: {
           metadata: {
@@ -142,9 +142,9 @@ function podSpec(installation: Installation, { image, tolerations = [] }: Worklo
           fieldVariable("POD_NAME", "metadata.name"),
           fieldVariable("POD_NAMESPACE", "metadata.namespace"),
           fieldVariable("POD_UID", "metadata.uid"),
-          // Node sizes its heap by the memory limit below: half of it. The young generation comes on top, so it is kept small, as
-          // bin/usher does; reviews are short-lived, and it is collected in a millisecond either way. Garbage is collected once
-          // everything is read, before serving.
+          // Node sizes its heap by the memory limit below: half of it. The young generation is additional, so it is
+          // kept small, as in bin/usher; reviews are short-lived, and it is collected in a millisecond either way.
+          // Garbage is collected after the sync, before serving.
           { name: "NODE_OPTIONS", value: "--max-semi-space-size=8 --expose-gc" },
           TOKEN_PATH,
         ],
@@ -152,8 +152,8 @@ function podSpec(installation: Installation, { image, tolerations = [] }: Worklo
           { name: WEBHOOK_PORT_NAME, containerPort: WEBHOOK_PORT, protocol: "TCP" },
           { name: OPS_PORT_NAME, containerPort: OPS_PORT, protocol: "TCP" },
         ],
-        // It answers no probe before it has read the cluster. That takes seconds, or as long as it may not read it: to be killed
-        // meanwhile would only restart it.
+        // It answers no probe before it has read the cluster. That takes seconds, or until it has permission: killing
+        // it would only restart it.
         startupProbe: {
           httpGet: { path: "/livez", port: OPS_PORT_NAME },
           periodSeconds: 1,
@@ -169,8 +169,8 @@ function podSpec(installation: Installation, { image, tolerations = [] }: Worklo
           periodSeconds: 10,
           failureThreshold: 3,
         },
-        // Measured: 175 MiB with 5,000 nodes, 50,000 pods, 10,000 namespaces and 1,000 policies (docs/configuring.md). No limit for
-        // CPU: being throttled would make every pod of the cluster wait.
+        // Measured: 175 MiB with 5,000 nodes, 50,000 pods, 10,000 namespaces and 1,000 policies (docs/configuring.md).
+        // No CPU limit: throttling would delay every pod of the cluster.
         resources: { requests: { cpu: "100m", memory: "192Mi" }, limits: { memory: "512Mi" } },
         securityContext: CONTAINER_SECURITY,
         volumeMounts: [CONFIGURATION.mount, ...certificate.mounts, { name: "tmp", mountPath: "/tmp" }],
@@ -197,7 +197,7 @@ export function configurationNote(file: string): JsonObject {
   return { [CONFIGURATION_ANNOTATION]: fingerprint(file) };
 }
 
-/** FNV-1a: it need only differ where the text does, and core has no cryptography. */
+/** FNV-1a: it need only differ if the text does, and core has no cryptography. */
 function fingerprint(text: string): string {
   let hash = 0xcbf29ce484222325n;
   for (const character of text) {

@@ -34,7 +34,7 @@ export interface ReviewResult {
   readonly warnings: readonly string[];
   /** Audit annotations, with the keys that they have after the webhook's name. */
   readonly audit: Readonly<Record<string, string>>;
-  /** What the decision needed and the source does not contain. */
+  /** Facts that the decision needed and the source does not contain. */
   readonly unknown: readonly string[];
   /** Of a workload that is allowed: why the pods that its controller creates of the template are denied. */
   readonly podViolations?: readonly ReviewViolation[];
@@ -49,7 +49,7 @@ export interface ReviewChange {
   readonly policy: string;
   readonly change: "add" | "change" | "remove";
   readonly path: string;
-  /** For people: `nodeSelector pool=etcd` */
+  /** In readable form: `nodeSelector pool=etcd` */
   readonly message: string;
 }
 
@@ -125,13 +125,13 @@ function nameOf(request: AdmissionRequest): ReviewResult["object"] {
   return {
     apiVersion: group === "" ? version : `${group}/${version}`,
     kind,
-    // A request for a Namespace has its own name as namespace, though the kind is cluster-scoped.
+    // A request for a Namespace has its own name as namespace, although the kind is cluster-scoped.
     namespace: group === "" && kind === "Namespace" ? "" : request.namespace,
     name: request.name === "" ? `${generated}*` : request.name,
   };
 }
 
-/** Where no policy changed anything, only the provenance annotation was corrected. */
+/** If no policy changed anything, only the provenance annotation was corrected. */
 function changesIn(phases: readonly Evaluation[], patch: ReviewResult["patch"]): ReviewResult["changes"] {
   const changes = phases.flatMap(changesOf);
   return changes.length > 0 || patch.length === 0 ? changes : [CORRECTED];
@@ -160,7 +160,7 @@ function violationsOf(
       rule,
       code: code ?? "",
       path: path === undefined ? "" : fieldPath(path),
-      // Words of another component are those of a cause, which has its field apart.
+      // Another component's text belongs to a cause, which has its field separately.
       message: verbatim && path !== undefined ? `${fieldPath(path)}: ${message}` : message,
     })),
     ...unexplained.map(({ module, reason, message }) => {
@@ -196,7 +196,7 @@ function changesOf({ draft, phase }: Evaluation): ReviewChange[] {
   });
 }
 
-/** What each finding with an edit changed. */
+/** The change of each finding with an edit. */
 function changeKinds(phases: readonly Evaluation[]): ReadonlyMap<ModuleFinding, ReviewChange["change"]> {
   const kinds = new Map<ModuleFinding, ReviewChange["change"]>();
   for (const { draft } of phases)
@@ -212,7 +212,7 @@ function kindOf({ kind, provenance, existed, previous, slot, path }: Edit): Revi
   return kind === "set" && provenance?.adds === undefined && replaces ? "change" : "add";
 }
 
-/** Every policy, and every rule that a module reports by itself, once, with what it changed. */
+/** Every policy, and every rule that a module reports by itself, once, with its changes. */
 function traceOf(phases: readonly Evaluation[], findings: readonly ModuleFinding[]): Traced[] {
   const entries = new Map<string, ModuleTrace>();
   for (const entry of phases.flatMap((phase) => phase.trace)) {
@@ -243,7 +243,7 @@ function traceOf(phases: readonly Evaluation[], findings: readonly ModuleFinding
   });
 }
 
-/** On UPDATE a policy may restore what it had added, though it adds nothing new. */
+/** On UPDATE a policy may restore its injections, although it adds nothing new. */
 function verdictOf(selected: ModuleTrace["applies"], findings: readonly ModuleFinding[]): Traced["applies"] {
   const some = (...wanted: readonly FindingOutcome[]) =>
     findings.some(({ outcome }) => wanted.includes(outcome));

@@ -7,10 +7,10 @@ import { at, isObject, type JsonObject } from "../json.ts";
 import { admissionDefaults } from "../kubernetes/defaults/defaults.ts";
 import { type ReviewResult, resultOf } from "./result.ts";
 
-/** What requests are evaluated by: an assembly, and the facts beyond its view. */
+/** The context of evaluation: an assembly, and the facts beyond its view. */
 export interface Stage extends Pick<Host, "fetch" | "commit"> {
   readonly assembly: Assembly;
-  /** An object that was allowed, for stages where it counts for later requests. */
+  /** An allowed object, for stages in which it counts for later requests. */
   readonly admit: (request: AdmissionRequest, object: JsonObject) => void;
 }
 
@@ -18,13 +18,16 @@ export interface Review {
   readonly result: ReviewResult;
   /** The mutating phase, whose edits --emit replays on the manifest. */
   readonly evaluation: Evaluation;
-  /** The phases that ran: mutate, and where it does not deny, validate. */
+  /** The phases that ran: mutate, and if it does not deny, validate. */
   readonly phases: readonly Evaluation[];
-  /** The pod that is created, or one of the template, with usher's changes. Absent where there is none, or the request is denied. */
+  /** The created pod, or one of the template, with usher's changes. Absent if there is none, or the request is denied. */
   readonly pod?: JsonObject;
 }
 
-/** Evaluates one request exactly as the webhook would: mutate, then validate on the result. What it is allowed counts for the next. */
+/**
+ * Evaluates one request exactly as the webhook would: mutate, then validate on the result. An allowed request counts
+ * for the next.
+ */
 async function review(
   request: AdmissionRequest,
   stage: Stage,
@@ -70,7 +73,7 @@ export function podCreator(kind: string): UserInfo | undefined {
     : userInfoFor(`system:serviceaccount:kube-system:${controller}`, []);
 }
 
-/** Reviews a request, and of a workload that is allowed a pod of its template too: a workload whose pods are refused never runs. */
+/** Reviews a request, and for an allowed workload a pod of its template too: a workload whose pods are refused never runs. */
 export async function reviewWithPods(
   request: AdmissionRequest,
   stage: Stage,
@@ -91,7 +94,7 @@ export async function reviewWithPods(
     : { ...reviewed, result: { ...result, podViolations: violations } };
 }
 
-/** As the controller creates it, without what depends on the pod's number or node. It is a dry run: it counts for nothing. */
+/** As the controller creates it, without fields that depend on the pod's number or node. It is a dry run and does not count. */
 function podOf(
   request: AdmissionRequest,
   object: JsonObject,

@@ -9,7 +9,7 @@ import { didYouMean } from "../policy/suggest.ts";
 
 export const SUITE = { apiVersion: "usher.dev/v1alpha1", kind: "TestSuite" } as const;
 
-/** More cases than a person or a pull request can follow; a cluster of 5,000 workloads is recorded in one suite. */
+/** More cases than a user or a pull request can follow; a cluster of 5,000 workloads is recorded in one suite. */
 export const MAX_CASES = 10_000;
 
 const NAME_LENGTH = 256;
@@ -189,7 +189,7 @@ export function isSuite(value: Json): boolean {
   );
 }
 
-/** A suite of a document, or what is wrong with it. `recording`: cases may lack their expectation. */
+/** A suite of a document, or its problems. `recording`: cases may omit their expectation. */
 export function readSuite(
   document: JsonObject,
   { recording = false }: { readonly recording?: boolean } = {},

@@ -1,7 +1,7 @@
 import { at, isObject, type Json, type JsonObject, setOwn } from "../json.ts";
 import type { Path } from "../path.ts";
 
-/** An object of a policy kind without what changes and means nothing: status, versions, the managers of fields. */
+/** An object of a policy kind without irrelevant changing fields: status, versions, field managers. */
 export function withoutBookkeeping(object: JsonObject): JsonObject {
   const { metadata } = object;
   const noted = isObject(metadata) && NOTES.some((note) => Object.hasOwn(metadata, note));
@@ -25,7 +25,7 @@ const ALWAYS: readonly Path[] = [
   ["metadata", "deletionTimestamp"],
 ];
 
-/** A place that is kept: the objects that it is in, and its own key. */
+/** A kept path: the objects that contain it, and its own key. */
 interface KeptPlace {
   readonly path: Path;
   readonly parents: readonly string[];

@@ -3,11 +3,14 @@ import type { Commit } from "../evaluate/decision.ts";
 import type { CommitResult } from "../evaluate/evaluate.ts";
 import type { Fact, Need } from "../evaluate/need.ts";
 
-/** How much time is left for what waits, provided by the server of the request. */
+/** The time left for a waiting request, provided by its server. */
 export interface Deadline {
-  /** Milliseconds; zero or less when it is over or the caller is gone. */
+  /** Milliseconds; zero or less when it is over or the caller has disconnected. */
   readonly remaining: () => number;
-  /** Aborted when the time is over, the caller is gone, or the request was answered: whatever is held for it can be let go. */
+  /**
+   * Aborted when the time is over, the caller has disconnected, or the request was answered: resources held for it can
+   * be released.
+   */
   readonly signal: AbortSignal;
 }
 
@@ -17,7 +20,7 @@ export interface ResourceAge {
   readonly ms: number;
 }
 
-/** What did not fit into memory: an object that was left out of a list, or a list that ended early, as if by its limit. */
+/** Objects that did not fit into memory: one that was left out of a list, or a list that ended early, as if by its limit. */
 export interface ListCut {
   readonly resource: string;
   readonly what: "object" | "list";
@@ -25,18 +28,18 @@ export interface ListCut {
 }
 
 /**
- * Where what usher knows comes from: a directory of files, or a cluster. It keeps an assembly right, answers what a view can't
- * hold, and makes the writes that must succeed before "allow".
+ * The source of usher's state: a directory of files, or a cluster. It keeps an assembly up to date, answers needs
+ * beyond the view, and makes the writes that must succeed before "allow".
  */
 export interface Source {
   readonly assembly: Assembly;
   /** True once everything that exists has been read. */
   readonly ready: boolean;
-  /** How old what is known of each resource may be. @default always current */
+  /** The age of the known state of each resource. @default always current */
   readonly ages?: () => readonly ResourceAge[];
-  /** What lists have had to leave out so far. @default nothing */
+  /** Objects that lists have left out so far. @default none */
   readonly cuts?: () => readonly ListCut[];
-  /** One fact for each need, in order; what can't be had in time is a failed fact. Never rejects. */
+  /** One fact for each need, in order; an unmet need in time is a failed fact. Never rejects. */
   readonly fetch: (needs: readonly Need[], deadline: Deadline) => Promise<readonly Fact[]>;
   readonly commit: (commit: Commit, deadline: Deadline) => Promise<CommitResult>;
   readonly stop: () => Promise<void>;

@@ -33,7 +33,7 @@ const change: fc.Arbitrary<Change> = fc
   }));
 const changes = fc.array(change, { maxLength: 12 });
 
-/** What a store should hold, kept in the plainest way. */
+/** The expected content of a store, kept in the simplest way. */
 type Model = Map<string, Change>;
 const keyOf = ({ resource, namespace, name }: Change) => JSON.stringify([resource, namespace, name]);
 
@@ -82,7 +82,7 @@ test("any changes: as a plain list of objects would have it", () => {
         const before = model.get(keyOf(one))?.object;
         const real = store.apply([one]);
         model = applied(model, [one]);
-        // What changed says what stood there until now.
+        // A change has the previous object.
         const same = JSON.stringify(before) === JSON.stringify(one.object);
         expect(real).toEqual(same ? [] : [before === undefined ? one : { ...one, before }]);
       }
@@ -92,7 +92,7 @@ test("any changes: as a plain list of objects would have it", () => {
   );
 });
 
-test("supposing otherwise leaves both sides to themselves, whatever either does later", () => {
+test("a supposition and its base are independent, whatever either does later", () => {
   fc.assert(
     fc.property(changes, changes, changes, changes, (first, supposed, later, laterSupposed) => {
       const store = new Store(INDEXES);
@@ -111,7 +111,7 @@ test("supposing otherwise leaves both sides to themselves, whatever either does 
   );
 });
 
-test("supposing upon a supposition", () => {
+test("a supposition can be based on a supposition", () => {
   const pod = (v: number): Change => ({
     resource: "pods",
     namespace: "a",
@@ -135,14 +135,14 @@ describe("no change", () => {
   const object = { a: { b: [1] } };
   const put: Change = { resource: "pods", namespace: "a", name: "x", object };
 
-  test("the same again, as itself or as an equal one, in any order of keys", () => {
+  test("ignores the same object, identical or equal, in any order of keys", () => {
     const store = new Store();
     expect(store.apply([put, put])).toEqual([put]);
     expect(store.apply([{ ...put, object: { a: { b: [1] } } }])).toEqual([]);
     expect(store.get("pods", "a", "x")).toBe(object);
   });
 
-  test("what is gone going again", () => {
+  test("ignores a repeated deletion", () => {
     const store = new Store();
     expect(store.apply([{ ...put, object: undefined }])).toEqual([]);
     store.apply([put]);
@@ -152,7 +152,7 @@ describe("no change", () => {
 });
 
 describe("served", () => {
-  test("none is not the same as not known", () => {
+  test("an empty resource is not an unknown one", () => {
     const store = new Store();
     expect(store.served("nodes")).toBe(false);
     store.serve("nodes");
@@ -161,14 +161,14 @@ describe("served", () => {
     expect([...store.list("nodes")]).toEqual([]);
   });
 
-  test("to serve again keeps what is there", () => {
+  test("serving a resource again keeps its objects", () => {
     const store = new Store();
     store.apply([{ resource: "pods", namespace: "", name: "x", object: {} }]);
     store.serve("pods");
     expect(store.count("pods")).toBe(1);
   });
 
-  test("what is served only in a supposition is not served here", () => {
+  test("a resource that is served only in a supposition is not served here", () => {
     const store = new Store();
     const other = store.with([{ resource: "pods", namespace: "", name: "x", object: {} }]);
     expect([store.served("pods"), other.served("pods")]).toEqual([false, true]);
@@ -176,7 +176,7 @@ describe("served", () => {
     expect(store.served("nodes")).toBe(false);
   });
 
-  test("an index or a resource that nobody declared holds nothing", () => {
+  test("an undeclared index or resource is empty", () => {
     expect([...new Store().lookup("pods", "team", "red")]).toEqual([]);
     expect([...new Store(INDEXES).lookup("pods", "nope", "red")]).toEqual([]);
   });

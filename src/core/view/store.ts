@@ -8,7 +8,7 @@ class Table {
   readonly namespaces: Map<string, Set<string>>;
   readonly indexed: Map<string, Map<string, Set<string>>>;
   readonly indexes: readonly Index[];
-  /** Whether more than one store holds this table: then a writer copies it first. */
+  /** Whether more than one store uses this table: then a writer copies it first. */
   shared = false;
 
   constructor(indexes: readonly Index[], from?: Table) {
@@ -40,8 +40,8 @@ class Table {
 }
 
 /**
- * The view as every shell keeps it: tables by resource, changed between evaluations. `apply` says what really changed, so
- * that an object that came again with nothing new in what we keep costs nothing further.
+ * The view as every shell keeps it: tables by resource, changed between evaluations. `apply` returns the effective
+ * changes, so that an object without changes in kept fields costs nothing further.
  */
 export class Store implements View {
   readonly #tables: Map<string, Table>;
@@ -53,7 +53,7 @@ export class Store implements View {
     this.#tables = tables;
   }
 
-  /** Says that the source has this resource, even if there are no objects of it. */
+  /** Records that the source has this resource, even if it has no objects. */
   serve(resource: string): void {
     if (!this.#tables.has(resource)) this.#tables.set(resource, this.#table(resource));
   }
@@ -102,8 +102,8 @@ export class Store implements View {
   }
 
   /**
-   * A store that is as this one is now, whatever becomes of this one. Those named it has as copies of its own, because they
-   * are about to change; all others both share until one of them writes.
+   * A store with the current content of this one, independent of it. It copies the named tables, because they are about
+   * to change; all others are shared until one of them writes.
    */
   fork(resources: ReadonlySet<string>): Store {
     const tables = new Map<string, Table>();

@@ -1,20 +1,20 @@
 import type { JsonObject } from "../json.ts";
 import type { ServerVersion } from "../kubernetes/versions.ts";
 
-/** One object came, changed or went. */
+/** One object was created, changed or deleted. */
 export interface Change {
   /** `pods`, `deployments.apps` */
   readonly resource: string;
   readonly namespace: string;
   readonly name: string;
-  /** `undefined`: it is gone. */
+  /** `undefined`: it was deleted. */
   readonly object: JsonObject | undefined;
   /** The previous object. Only a view knows it, for objects that it has stored. */
   readonly before?: JsonObject;
 }
 
 /**
- * What is known of the cluster. Something to read, not a client: it never changes during an evaluation, and reading it
+ * The known state of the cluster. Data to read, not a client: it never changes during an evaluation, and reading it
  * never waits.
  */
 export interface View {
@@ -23,7 +23,7 @@ export interface View {
   /** The objects that a declared index files under a value. */
   lookup(resource: string, index: string, value: string): Iterable<JsonObject>;
   count(resource: string): number;
-  /** False where the source does not have this resource at all, so that "none" must not be read as "none exist". */
+  /** False if the source does not have this resource at all, so that "none" does not mean "none exist". */
   served(resource: string): boolean;
   /** The API server's, or the configured one; `undefined` offline without configuration, and until it could be read. */
   readonly serverVersion: ServerVersion | undefined;

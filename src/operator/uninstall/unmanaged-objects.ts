@@ -50,7 +50,7 @@ export async function unmanagedObjectsIn(
   const unmanaged = unexpected(lists.flat(), expected.objects).filter(
     ({ kind, live }) => !isAutomatic(kind, live),
   );
-  // An owner is more telling than its objects.
+  // An owner is more informative than its objects.
   const owned = ({ live }: Item) => listAt(live, "metadata", "ownerReferences").length > 0;
   return [...unmanaged.filter((one) => !owned(one)), ...unmanaged.filter(owned)].map(
     ({ kind, live }) => `${kind} ${nameOf(live)}`,

@@ -15,7 +15,7 @@ const trouble = (name: string) => ({
   tolerationSeconds: 300,
 });
 
-test("a bare pod gets all of it", () => {
+test("a bare pod gets all defaults", () => {
   const pod = Object.freeze({ spec: Object.freeze({ containers: [] }) });
   expect(admissionDefaults(pod)).toEqual({
     spec: {
@@ -40,7 +40,7 @@ describe("service account", () => {
     expect(admitted(spec)["serviceAccountName"]).toBe(name);
   });
 
-  test("a mirror pod gets none, but the rest", () => {
+  test("a mirror pod gets no service account, but the other defaults", () => {
     const pod = { metadata: { annotations: { "kubernetes.io/config.mirror": "x" } }, spec: {} };
     const spec = specOf(admissionDefaults(pod));
     expect(Object.keys(spec).sort()).toEqual(["preemptionPolicy", "priority", "tolerations"]);
@@ -90,7 +90,7 @@ describe("priority", () => {
       { priorityClassName: "g2", priority: 20 },
     ],
     [
-      "what is said",
+      "an explicit class",
       { priority: 7, preemptionPolicy: "Never" },
       [],
       { priority: 7, preemptionPolicy: "Never" },
@@ -99,7 +99,7 @@ describe("priority", () => {
     expect(admitted(spec, priorityClasses)).toMatchObject(expected);
   });
 
-  test("a class that nobody knows gives no priority", () => {
+  test("an unknown class gives no priority", () => {
     const spec = admitted({ priorityClassName: "missing" }, classes);
     expect([spec["priority"], spec["preemptionPolicy"]]).toEqual([undefined, undefined]);
   });
@@ -116,7 +116,7 @@ describe("tolerations", () => {
       ["unreachable"],
     ],
     ["one of them, any effect", { key: "node.kubernetes.io/unreachable", operator: "Exists" }, ["not-ready"]],
-    // It does not bear the taint, whose value is empty; the plugin does not look at that.
+    // It does not tolerate the taint, whose value is empty; the plugin does not check that.
     [
       "one of them by value",
       { key: "node.kubernetes.io/not-ready", value: "x", effect: "NoExecute" },
@@ -136,7 +136,7 @@ describe("tolerations", () => {
   });
 });
 
-test("twice is once, nothing is lost, and every pod bears trouble", () => {
+test("is idempotent, loses nothing, and every pod tolerates not-ready and unreachable nodes", () => {
   const spec = fc.record(
     {
       serviceAccountName: fc.constantFrom("", "web", null),
@@ -174,6 +174,6 @@ test("twice is once, nothing is lost, and every pod bears trouble", () => {
   );
 });
 
-test("a pod without a spec stays as it is", () => {
+test("a pod without a spec is unchanged", () => {
   for (const pod of [{}, { spec: null }, { spec: [] }]) expect(admissionDefaults(pod)).toBe(pod);
 });

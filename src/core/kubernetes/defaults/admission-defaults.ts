@@ -9,13 +9,13 @@ export interface AdmissionDefaultsOptions {
   readonly operation?: "CREATE" | "UPDATE";
 }
 
-/** The classes that the API server makes itself, above everything that users may define. */
+/** The classes that the API server creates itself, above all classes that users may define. */
 const SYSTEM_CLASSES: ReadonlyMap<string, number> = new Map([
   ["system-cluster-critical", 2_000_000_000],
   ["system-node-critical", 2_000_001_000],
 ]);
 
-/** How long a pod stays on a node that is in trouble, unless it or the API server's flags say otherwise. */
+/** How long a pod stays on a not-ready or unreachable node, unless it or the API server's flags set another time. */
 const TROUBLE_SECONDS = 300;
 const TROUBLE_TAINTS = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
 
@@ -26,7 +26,7 @@ const TROUBLE_TAINTS = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unre
 export function admissionDefaults(pod: JsonObject, options: AdmissionDefaultsOptions = {}): JsonObject {
   return changeMember(pod, "spec", (spec) => {
     if (options.operation === "UPDATE") return withTroubleTolerations(spec);
-    // The kubelet compares a mirror pod's spec with its own file, so ServiceAccount leaves it alone. The others do not.
+    // The kubelet compares a mirror pod's spec with its own file, so ServiceAccount skips it. The other plugins do not.
     const accounted = isMirrorPod(pod) ? spec : withServiceAccount(spec);
     return withTroubleTolerations(withPriority(accounted, options.priorityClasses ?? []));
   });
@@ -53,7 +53,7 @@ function withPriority(spec: JsonObject, classes: readonly JsonObject[]): JsonObj
   return named === "" && found !== undefined ? { ...filled, priorityClassName: nameOf(found) } : filled;
 }
 
-/** There should be one; of several the API server takes that with the lowest value. */
+/** There should be one; of several the API server uses the one with the lowest value. */
 function globalDefault(classes: readonly JsonObject[]): JsonObject | undefined {
   let lowest: JsonObject | undefined;
   for (const item of classes) {

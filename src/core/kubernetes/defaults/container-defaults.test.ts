@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { defaultedContainer } from "./container-defaults.ts";
 
-test("a bare container", () => {
+test("a bare container gets all defaults", () => {
   expect(defaultedContainer({ name: "c", image: "nginx" })).toEqual({
     name: "c",
     image: "nginx",
@@ -13,7 +13,7 @@ test("a bare container", () => {
   expect(defaultedContainer({})["imagePullPolicy"]).toBe("IfNotPresent");
 });
 
-test("what is said stays, what is empty is filled", () => {
+test("set values stay, and empty ones are filled", () => {
   const said = {
     image: "nginx",
     imagePullPolicy: "Never",
@@ -29,7 +29,7 @@ test("what is said stays, what is empty is filled", () => {
   });
 });
 
-test("inside a container", () => {
+test("fills nested fields of a container", () => {
   const filled = defaultedContainer({
     ports: [{ containerPort: 80 }, { containerPort: 53, protocol: "UDP" }, null],
     env: [

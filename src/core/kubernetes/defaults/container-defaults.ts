@@ -4,7 +4,7 @@ import { defaultPullPolicy } from "./image.ts";
 
 const PROBES = ["livenessProbe", "readinessProbe", "startupProbe"];
 
-/** What the API server fills into a container of any sort, in a pod and in a template. */
+/** The API server's defaults of a container of any kind, in a pod and in a template. */
 export function defaultedContainer(container: JsonObject): JsonObject {
   let filled = fillZero(container, {
     terminationMessagePath: "/dev/termination-log",

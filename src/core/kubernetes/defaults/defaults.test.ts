@@ -31,7 +31,7 @@ const TEMPLATE_DEFAULTS = {
 };
 
 test.each(BUILT_IN_WORKLOADS.map((workload) => [workload.kind, workload] as const))(
-  "the spec of a %s, where it keeps it",
+  "fills the spec of a %s at its path",
   (_kind, workload) => {
     const filled = defaulted(around(workload, {}), workload);
     const ofPods = workload === POD ? { enableServiceLinks: true } : {};
@@ -45,7 +45,7 @@ test("a custom resource is not defaulted", () => {
   expect(defaulted(object, rollout)).toBe(object);
 });
 
-test("what is said stays, empty and null count as unsaid", () => {
+test("set values stay; empty and null count as unset", () => {
   const said = {
     schedulerName: "mine",
     restartPolicy: "Never",
@@ -138,7 +138,7 @@ describe("only in pods", () => {
     expect(hostPorts(own, POD, "containers")).toEqual([undefined, 0, 9, undefined]);
   });
 
-  test("requests from limits", () => {
+  test("copies requests from limits", () => {
     const resources = { limits: { cpu: "2", memory: "1Gi" }, requests: { cpu: "1" } };
     const containers = {
       containers: [{ resources }, { resources: { limits: { cpu: "1" } } }, { resources: { limits: {} } }],
@@ -179,12 +179,12 @@ describe("a ReplicationController", () => {
     expect(defaulted(bare, CONTROLLER)).toBe(bare);
   });
 
-  test("is alone in this", () => {
+  test("is the only such kind", () => {
     expect(defaulted({ spec: { template } }, DEPLOYMENT)).toEqual({ spec: { template } });
   });
 });
 
-/** Pod specs with the fields that defaults look at, their wrong types, and fields that nobody knows. */
+/** Pod specs with the fields that defaults read, wrong types, and unknown fields. */
 const anything = fc.jsonValue({ maxDepth: 1 });
 const container = fc.record(
   {
@@ -232,7 +232,7 @@ function keeps(before: Json | undefined, after: Json | undefined, path: string):
       keeps((before as JsonObject)[key], (after as JsonObject)[key], `${path}/${key}`);
 }
 
-test("twice is once, the input stays, and nothing that was said is lost", () => {
+test("is idempotent, keeps its input unchanged, and loses no set value", () => {
   fc.assert(
     fc.property(podSpec, fc.constantFrom(...BUILT_IN_WORKLOADS), (spec, workload) => {
       const object = around(workload, spec as Json);
@@ -246,7 +246,7 @@ test("twice is once, the input stays, and nothing that was said is lost", () => 
   );
 });
 
-test("no JSON makes it throw", () => {
+test("never throws for any JSON", () => {
   fc.assert(
     fc.property(
       fc.dictionary(fc.constantFrom("spec", "metadata", "template", "__proto__"), fc.jsonValue()),

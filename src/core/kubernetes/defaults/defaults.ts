@@ -8,12 +8,12 @@ import { defaultedVolume } from "./volume-defaults.ts";
 export { admissionDefaults } from "./admission-defaults.ts";
 
 /**
- * The object as kube-apiserver sees it once it has decoded it, before any admission: what it fills into pods and
- * pod templates. Returned itself where nothing is missing, else copied as far as needed; fields that we do not
- * know stay. Kinds of custom resources come back as they are: their pod templates are never defaulted.
+ * The object as kube-apiserver sees it after decoding, before any admission: with the defaults of pods and pod
+ * templates. Returned itself if nothing is missing, else copied as far as needed; unknown fields stay. Custom resources
+ * are returned unchanged: their pod templates are never defaulted.
  *
- * Left out, as no decision rests on them: rounding of quantities, resources of the whole pod worked out from those
- * of its containers, and the fields of a workload beside its template (replicas, strategies, history limits).
+ * Not included, because no decision depends on them: rounding of quantities, pod-level resources derived from those of
+ * its containers, and the fields of a workload beside its template (replicas, strategies, history limits).
  */
 export function defaulted(object: JsonObject, workload: WorkloadKind): JsonObject {
   if (!isBuiltIn(workload)) return object;
@@ -50,8 +50,8 @@ function defaultedPodSpec(spec: JsonObject): JsonObject {
 }
 
 /**
- * `serviceAccount` is the old name of `serviceAccountName`. The API server reads it only where the new one is empty
- * and writes it back with the new one's value.
+ * `serviceAccount` is the old name of `serviceAccountName`. The API server reads it only if the new one is empty and
+ * writes it back with the new one's value.
  */
 function withOneServiceAccount(spec: JsonObject): JsonObject {
   const name = stringAt(spec, "serviceAccountName") ?? "";
@@ -61,7 +61,7 @@ function withOneServiceAccount(spec: JsonObject): JsonObject {
   return { ...spec, serviceAccountName: meant, serviceAccount: meant };
 }
 
-/** In pods only: templates do not get these until a pod is made of them. */
+/** In pods only: templates do not get these; the pods created from them do. */
 function defaultedOfPodOnly(spec: JsonObject): JsonObject {
   let filled = fillAbsent(spec, { enableServiceLinks: true });
   const grace = own(filled, "terminationGracePeriodSeconds");
@@ -93,7 +93,7 @@ function onHostPort(port: JsonObject): JsonObject {
     : port;
 }
 
-/** A ReplicationController without labels or selector of its own takes its template's. */
+/** A ReplicationController without labels or selector takes its template's. */
 function labelledAsTemplate(controller: JsonObject): JsonObject {
   const labels = at(controller, "spec", "template", "metadata", "labels");
   if (!isObject(labels) || Object.keys(labels).length === 0) return controller;

@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
 import { changeItems, changeMember, fillAbsent, fillZero } from "./fill.ts";
 
-test("fillAbsent fills what is absent or null, and nothing else", () => {
+test("fillAbsent fills only absent and null members", () => {
   const object = { a: null, b: "", c: 0, d: false };
   expect(fillAbsent(object, { a: 1, b: 1, c: 1, d: 1, e: 1 })).toEqual({ a: 1, b: "", c: 0, d: false, e: 1 });
   expect(object).toEqual({ a: null, b: "", c: 0, d: false });
 });
 
-test("fillZero fills empty texts and zeros too", () => {
+test("fillZero also fills empty strings and zeros", () => {
   expect(fillZero({ a: null, b: "", c: 0, d: false }, { a: 1, b: 1, c: 1, d: 1 })).toEqual({
     a: 1,
     b: 1,

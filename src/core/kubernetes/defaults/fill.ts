@@ -1,8 +1,8 @@
 import { isObject, type Json, type JsonObject, own } from "../../json.ts";
 
 /**
- * Filling in defaults without touching what came in: an object that needs nothing is returned itself, any other is
- * copied one level deep. Spreading and computed keys make own properties, so `__proto__` stays a plain key.
+ * Fills in defaults without changing the input: an object that needs nothing is returned itself, any other is copied
+ * one level deep. Spreading and computed keys create own properties, so `__proto__` stays a plain key.
  */
 
 /** Values for members that are absent or null. */
@@ -10,7 +10,7 @@ export function fillAbsent(object: JsonObject, defaults: JsonObject): JsonObject
   return fill(object, defaults, (value) => value === undefined || value === null);
 }
 
-/** Values for members that are absent, null, or the zero of their type, where Kubernetes takes zero for unset. */
+/** Values for members that are absent, null, or the zero of their type, which Kubernetes treats as unset. */
 export function fillZero(object: JsonObject, defaults: JsonObject): JsonObject {
   return fill(
     object,
@@ -32,7 +32,7 @@ function fill(
   return filled;
 }
 
-/** The object with one member replaced, where that member is itself an object and `change` changes it. */
+/** The object with one member replaced, if that member is an object and `change` changes it. */
 export function changeMember(
   object: JsonObject,
   key: string,

@@ -46,7 +46,7 @@ test.each<[string, string | undefined]>([
   expect(defaultPullPolicy(image)).toBe(tag === "latest" ? "Always" : "IfNotPresent");
 });
 
-test("a reference put together comes apart again", () => {
+test("a composed reference parses into its parts", () => {
   const part = fc.stringMatching(/^[a-z0-9]{1,4}([._-][a-z0-9]{1,4})?$/);
   const tags = fc.option(fc.stringMatching(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,8}$/), { nil: undefined });
   const registry = fc.constantFrom("", "localhost/", "example.com/", "example.com:443/", "HOST/");
@@ -64,7 +64,7 @@ test("a reference put together comes apart again", () => {
   );
 });
 
-test("a long text is answered", () => {
+test("handles a long string", () => {
   expect(defaultPullPolicy(`${"a-".repeat(500_000)}!`)).toBe("IfNotPresent");
   expect(defaultPullPolicy("a.".repeat(500_000))).toBe("IfNotPresent");
 });

@@ -11,8 +11,8 @@ const IMAGE_ID = /^[a-f0-9]{64}$/;
 const LONGEST_PATH = 255;
 
 /**
- * The tag of an image reference: `latest` where it has neither tag nor digest, nothing where a digest stands alone or
- * the reference is none.
+ * The tag of an image reference: `latest` if it has neither tag nor digest, `undefined` for a digest alone or an
+ * invalid reference.
  */
 export function imageTag(image: string): string | undefined {
   if (IMAGE_ID.test(image)) return undefined;
@@ -33,7 +33,7 @@ function splitDomain(image: string): { domain: string; rest: string } {
   return isDomain ? { domain: first, rest: image.slice(slash + 1) } : { domain: "docker.io", rest: image };
 }
 
-/** Always for `latest`, said or meant; IfNotPresent for everything else, an unreadable reference too. */
+/** Always for `latest`, explicit or implied; IfNotPresent for everything else, including an unreadable reference. */
 export function defaultPullPolicy(image: string): "Always" | "IfNotPresent" {
   return imageTag(image) === "latest" ? "Always" : "IfNotPresent";
 }

@@ -59,7 +59,7 @@ test.each<[JsonObject, JsonObject]>([
   expect(defaultedVolume(volume)).toEqual(expected);
 });
 
-test("a source that we do not know is a source", () => {
+test("an unknown source is a source", () => {
   const volume = { name: "v", invented: {} };
   expect(defaultedVolume(volume)).toBe(volume);
 });

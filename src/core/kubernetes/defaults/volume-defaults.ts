@@ -8,9 +8,9 @@ const FILE_MODE = 0o644;
 /** A projected token lives an hour. */
 const TOKEN_SECONDS = 3600;
 
-/** What the API server fills into a volume; one without a source becomes an emptyDir. */
+/** The API server's defaults of a volume; one without a source becomes an emptyDir. */
 export function defaultedVolume(volume: JsonObject): JsonObject {
-  // Any other member may be a source of a version newer than ours: then there is a source, and we say nothing of it.
+  // Any other member may be a source of a newer version: then it is a source, and is left unchanged.
   const hasSource = Object.keys(volume).some(
     (key) => key !== "name" && volume[key] !== undefined && volume[key] !== null,
   );

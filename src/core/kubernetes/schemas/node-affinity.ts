@@ -31,7 +31,7 @@ const nodeRequirement = z
       .string()
       .min(1)
       .max(KEY_LENGTH)
-      .meta({ description: "The label of the node that is looked at.", pattern: LABEL_KEY_PATTERN }),
+      .meta({ description: "The node label that the requirement applies to.", pattern: LABEL_KEY_PATTERN }),
     operator: z
       .enum(NODE_OPERATORS)
       .describe(
@@ -40,7 +40,7 @@ const nodeRequirement = z
     values: atomicList(
       z.string().max(LABEL_LENGTH).meta({ pattern: LABEL_VALUE_PATTERN }),
       MAX_VALUES,
-      "What it is compared with: at least one for In and NotIn, exactly one for Gt and Lt, none otherwise.",
+      "The values to compare with: at least one for In and NotIn, exactly one for Gt and Lt, none otherwise.",
     ),
   })
   .meta({
@@ -55,8 +55,8 @@ const nodeRequirement = z
 /** A field is compared with the name of a node, which may be longer than a label's value. */
 const fieldRequirement = z
   .strictObject({
-    key: z.enum(["metadata.name"]).describe("The field of the node that is looked at: its name."),
-    operator: z.enum(["In", "NotIn"]).describe("Whether the node is meant, or all others."),
+    key: z.enum(["metadata.name"]).describe("The node field that the requirement applies to: its name."),
+    operator: z.enum(["In", "NotIn"]).describe("Whether to select this node, or all others."),
     values: z
       .array(z.string().max(NAME_LENGTH).meta({ pattern: SUBDOMAIN_PATTERN }))
       .min(1)
@@ -75,7 +75,7 @@ export const nodeSelectorTerm = z
     ),
   })
   .meta({
-    description: "Conditions of which all must hold. A term without any matches no node.",
+    description: "Requirements, all of which must match. A term without requirements matches no node.",
     "x-kubernetes-map-type": "atomic",
   });
 
@@ -85,7 +85,7 @@ const nodeSelector = z
       .array(nodeSelectorTerm)
       .min(1)
       .max(MAX_REQUIRED_TERMS)
-      .meta({ description: "Terms of which one must match.", "x-kubernetes-list-type": "atomic" }),
+      .meta({ description: "Terms, one of which must match.", "x-kubernetes-list-type": "atomic" }),
   })
   .meta({
     description: "The nodes that are allowed: those that at least one term matches.",
@@ -100,7 +100,7 @@ export const nodeAffinity = z
   .strictObject({
     requiredDuringSchedulingIgnoredDuringExecution: nodeSelector
       .nullish()
-      .describe("Nodes that the pod must be scheduled to. Pods that already run are left where they are."),
+      .describe("Nodes that the pod must be scheduled to. Running pods are not affected."),
     preferredDuringSchedulingIgnoredDuringExecution: atomicList(
       preferredNodeTerm,
       MAX_TERMS,

@@ -16,24 +16,24 @@ const labelKey = z.string().min(1).max(KEY_LENGTH).meta({ pattern: LABEL_KEY_PAT
 
 const needsSelector = (field: string) => ({
   rule: `!has(self.${field}) || self.${field}.size() == 0 || has(self.labelSelector)`,
-  message: `${field} extends labelSelector, and there is none`,
+  message: `${field} requires labelSelector`,
   fieldPath: `.${field}`,
 });
 
 export const podAffinityTerm = z
   .strictObject({
-    labelSelector: labelSelector.nullish().describe("Selects the other pods. Absent, it selects none."),
+    labelSelector: labelSelector.nullish().describe("Selects the other pods. If absent, it selects none."),
     namespaces: atomicList(
       z.string().min(1).max(LABEL_LENGTH).meta({ pattern: DNS_LABEL_PATTERN }),
       MAX_NAMES,
-      "Namespaces in which to look for the other pods, beside those of namespaceSelector. " +
-        "Without either, the pod's own.",
+      "Namespaces of the other pods, in addition to those of namespaceSelector." +
+        "If both are absent, the pod's own namespace.",
     ),
     namespaceSelector: labelSelector
       .nullish()
-      .describe("Selects namespaces in which to look for the other pods. Empty, it selects all."),
+      .describe("Selects namespaces of the other pods. If empty, it selects all."),
     topologyKey: labelKey.describe(
-      "The node label whose value makes a place: nodes with the same value are the same place.",
+      "The node label that defines a topology domain: nodes with the same value are in the same domain.",
     ),
     matchLabelKeys: atomicList(
       labelKey,
@@ -47,14 +47,14 @@ export const podAffinityTerm = z
     ),
   })
   .meta({
-    description: "Other pods, and what counts as the same place as theirs.",
+    description: "Other pods, and the topology domain to share with them.",
     ...celRules(needsSelector("matchLabelKeys"), needsSelector("mismatchLabelKeys")),
   });
 
 const weightedTerm = z
   .strictObject({
     weight,
-    podAffinityTerm: podAffinityTerm.describe("The other pods, and what counts as the same place."),
+    podAffinityTerm: podAffinityTerm.describe("The other pods, and the topology domain."),
   })
   .describe("A preference about other pods, and its weight.");
 
@@ -63,27 +63,27 @@ export const podAffinity = z
     requiredDuringSchedulingIgnoredDuringExecution: atomicList(
       podAffinityTerm,
       MAX_TERMS,
-      "Pods beside which the pod must be placed. All terms must hold when it is scheduled.",
+      "Pods that the pod must be co-located with. All terms must hold when it is scheduled.",
     ),
     preferredDuringSchedulingIgnoredDuringExecution: atomicList(
       weightedTerm,
       MAX_TERMS,
-      "Pods near which the pod is better placed: the weights of all terms that hold are added up.",
+      "Pods that the pod should be co-located with: the weights of all terms that hold are added up.",
     ),
   })
-  .describe("Draws a pod to places where certain other pods run.");
+  .describe("Pod affinity: attracts a pod to topology domains where certain other pods run.");
 
 export const podAntiAffinity = z
   .strictObject({
     requiredDuringSchedulingIgnoredDuringExecution: atomicList(
       podAffinityTerm,
       MAX_TERMS,
-      "Pods beside which the pod must not be placed. All terms must hold when it is scheduled.",
+      "Pods that the pod must not be co-located with. All terms must hold when it is scheduled.",
     ),
     preferredDuringSchedulingIgnoredDuringExecution: atomicList(
       weightedTerm,
       MAX_TERMS,
-      "Pods from which the pod is better kept away: the weights of all terms that hold are added up.",
+      "Pods that the pod should not be co-located with: the weights of all terms that hold are added up.",
     ),
   })
-  .describe("Keeps a pod away from places where certain other pods run.");
+  .describe("Pod anti-affinity: keeps a pod away from topology domains where certain other pods run.");

@@ -14,8 +14,8 @@ import {
 
 export const LABEL_OPERATORS = ["In", "NotIn", "Exists", "DoesNotExist"] as const;
 
-/** `{key: value}` pairs, such as a nodeSelector. Whether keys and values are well formed is for the semantics to say. */
-export const labelMap = labels("Labels by key. All of them are meant together.");
+/** `{key: value}` pairs, such as a nodeSelector. Other functions check whether keys and values are well formed. */
+export const labelMap = labels("Labels by key. All of them must match.");
 
 const labelRequirement = z
   .strictObject({
@@ -23,7 +23,7 @@ const labelRequirement = z
       .string()
       .min(1)
       .max(KEY_LENGTH)
-      .meta({ description: "The label that is looked at.", pattern: LABEL_KEY_PATTERN }),
+      .meta({ description: "The label key that the requirement applies to.", pattern: LABEL_KEY_PATTERN }),
     operator: z
       .enum(LABEL_OPERATORS)
       .describe(
@@ -32,14 +32,14 @@ const labelRequirement = z
     values: atomicList(
       z.string().max(LABEL_LENGTH).meta({ pattern: LABEL_VALUE_PATTERN }),
       MAX_VALUES,
-      "What In and NotIn compare with: at least one. Must be left out for Exists and DoesNotExist.",
+      "The values to compare with: at least one for In and NotIn. Must be empty for Exists and DoesNotExist.",
     ),
   })
   .meta({ description: "One condition on one label.", ...celRules(...SET_VALUES) });
 
 /**
- * Atomic: half of one selector and half of another would select objects that neither author meant. An absent selector selects
- * nothing, an empty one everything.
+ * Atomic: half of one selector and half of another would select objects that neither author intended. An absent
+ * selector selects nothing, an empty one everything.
  */
 export const labelSelector = z
   .strictObject({
@@ -47,10 +47,11 @@ export const labelSelector = z
     matchExpressions: atomicList(
       labelRequirement,
       MAX_REQUIREMENTS,
-      "Further conditions on labels. All must hold, together with matchLabels.",
+      "Further requirements on labels. All must match, together with matchLabels.",
     ),
   })
   .meta({
-    description: "Selects objects by their labels. An empty selector selects all, an absent one none.",
+    description:
+      "Selects objects by their labels. An empty selector selects all objects, an absent one selects none.",
     "x-kubernetes-map-type": "atomic",
   });

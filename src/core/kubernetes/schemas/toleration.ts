@@ -8,7 +8,7 @@ import {
   orEmpty,
 } from "./bounds.ts";
 
-// Empty is what an absent one means: Kubernetes' own clients write it so.
+// Empty has the meaning of absent: Kubernetes' own clients write it.
 const TOLERATION_OPERATORS = ["Exists", "Equal", "Lt", "Gt", ""] as const;
 const TAINT_EFFECTS = ["NoSchedule", "PreferNoSchedule", "NoExecute", ""] as const;
 
@@ -19,7 +19,7 @@ export const toleration = z
       .max(KEY_LENGTH)
       .meta({ pattern: orEmpty(LABEL_KEY_PATTERN) })
       .nullish()
-      .describe("The key of the taints that are tolerated. Empty with Exists, it means every taint."),
+      .describe("The key of the tolerated taints. Empty with operator Exists tolerates every taint."),
     operator: z
       .enum(TOLERATION_OPERATORS)
       .nullish()
@@ -31,16 +31,16 @@ export const toleration = z
       .string()
       .max(LABEL_LENGTH)
       .nullish()
-      .describe("What the taint's value is compared with. Must be left out for Exists."),
+      .describe("The value to compare the taint's value with. Must be empty for Exists."),
     effect: z
       .enum(TAINT_EFFECTS)
       .nullish()
-      .describe("The effect of the taints that are tolerated. Empty, it means every effect."),
+      .describe("The effect of the tolerated taints. Empty tolerates every effect."),
     tolerationSeconds: z
       .int()
       .nullish()
       .describe(
-        "How long a running pod stays once a NoExecute taint appears. Absent, for ever; 0 or less, not at all.",
+        "How long a running pod stays after a NoExecute taint appears. Absent means forever; 0 or less means immediate eviction.",
       ),
   })
   .meta({

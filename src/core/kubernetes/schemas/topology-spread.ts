@@ -13,12 +13,13 @@ export const topologySpreadConstraint = z
       .max(INT32_MAX)
       .describe("How many more matching pods one place may have than the place with the fewest."),
     topologyKey: z.string().min(1).max(KEY_LENGTH).meta({
-      description: "The node label whose value makes a place: nodes with the same value are the same place.",
+      description:
+        "The node label that defines a topology domain: nodes with the same value are in the same domain.",
       pattern: LABEL_KEY_PATTERN,
     }),
     whenUnsatisfiable: z
       .enum(["DoNotSchedule", "ScheduleAnyway"])
-      .describe("What to do with a pod that can't be placed within maxSkew."),
+      .describe("How to treat a pod that can't be placed within maxSkew."),
     labelSelector: labelSelector.nullish().describe("Selects the pods that are counted."),
     minDomains: z
       .int()
@@ -49,18 +50,18 @@ export const topologySpreadConstraint = z
     ...celRules(
       {
         rule: "!has(self.minDomains) || self.whenUnsatisfiable == 'DoNotSchedule'",
-        message: "minDomains goes with whenUnsatisfiable: DoNotSchedule alone",
+        message: "minDomains requires whenUnsatisfiable: DoNotSchedule",
         fieldPath: ".minDomains",
       },
       {
         rule: "!has(self.matchLabelKeys) || self.matchLabelKeys.size() == 0 || has(self.labelSelector)",
-        message: "matchLabelKeys extends labelSelector, and there is none",
+        message: "matchLabelKeys requires labelSelector",
         fieldPath: ".matchLabelKeys",
       },
     ),
   });
 
-/** As in a pod: one constraint for each place and strictness, which is also what server-side apply tells them apart by. */
+/** As in a pod: one constraint for each topology and strictness, which is also the list map key of server-side apply. */
 export const topologySpreadConstraints = z
   .array(topologySpreadConstraint)
   .max(MAX_TERMS)

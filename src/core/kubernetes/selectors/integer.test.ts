@@ -29,11 +29,11 @@ test.each<[string, bigint | undefined]>([
   ["1e3", undefined],
   ["1.0", undefined],
   ["٣", undefined],
-])("%#: reads as Go does", (text, value) => {
+])("%#: parses like Go", (text, value) => {
   expect(parseInt64(text)).toBe(value);
 });
 
-test("a number of any spelling comes back", () => {
+test("a number in any spelling is parsed", () => {
   const zeros = fc.nat(5).map((count) => "0".repeat(count));
   fc.assert(
     fc.property(

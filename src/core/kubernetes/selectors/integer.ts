@@ -13,7 +13,7 @@ export function parseInt64(text: string): bigint | undefined {
   if (!DIGITS.test(text)) return undefined;
   const negative = text.startsWith("-");
   const digits = text.replace(/^[+-]?0*/, "");
-  // Making a BigInt of a very long text is slow, and it would be out of range anyway.
+  // A BigInt of a very long string is slow to create, and would be out of range anyway.
   if (digits.length > LONGEST) return undefined;
   const size = BigInt(digits === "" ? "0" : digits);
   const value = negative ? -size : size;
@@ -23,19 +23,19 @@ export function parseInt64(text: string): bigint | undefined {
 const CANONICAL = /^(?:0|-?[1-9][0-9]*)$/;
 
 /**
- * A 64-bit integer in canonical form, as Kubernetes reads the values of taints and tolerations since 1.37: no plus, no leading zeros,
- * no minus zero. So two values are the same number only if they are the same text.
+ * A 64-bit integer in canonical form, as Kubernetes parses the values of taints and tolerations since 1.37: no plus, no
+ * leading zeros, no minus zero. So two values are the same number only if they are the same string.
  */
 export function parseCanonicalInt64(text: string): bigint | undefined {
   return CANONICAL.test(text) ? parseInt64(text) : undefined;
 }
 
-/** True where no 64-bit integer is greater than the bound. */
+/** True if no 64-bit integer is greater than the bound. */
 export function isLargestInt64(value: bigint): boolean {
   return value === LARGEST;
 }
 
-/** True where no 64-bit integer is less than the bound. */
+/** True if no 64-bit integer is less than the bound. */
 export function isSmallestInt64(value: bigint): boolean {
   return value === SMALLEST;
 }

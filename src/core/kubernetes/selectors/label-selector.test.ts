@@ -119,7 +119,7 @@ test.each<[string, Json, string[]]>([
     ["matchExpressions[0].values"],
   ],
   [
-    "values as a text",
+    "values as a string",
     { matchExpressions: [{ key: "a", operator: "In", values: "x" }] },
     ["matchExpressions[0].values"],
   ],
@@ -134,11 +134,11 @@ test.each<[string, Json, string[]]>([
     ["matchExpressions[0].values[1]"],
   ],
   [
-    "a field too many",
+    "an unknown field",
     { matchExpressions: [{ key: "a", operator: "Exists", value: "x" }] },
     ["matchExpressions[0].value"],
   ],
-])("a problem: %s", (_what, selector, places) => {
+])("reports a problem: %s", (_what, selector, places) => {
   const result = compileSelector(selector, ["sel"]);
   expect(result.selector).toEqual({ kind: "nothing" });
   expect(result.problems.map(({ path }) => fieldPath(path))).toEqual(
@@ -170,7 +170,7 @@ test.each<[Json | undefined, JsonObject | undefined, string | undefined]>([
   expect(whyNot(compiled(selector), labels)).toBe(reason);
 });
 
-test("what an index may use", () => {
+test("required labels for an index", () => {
   const selector = compiled({
     matchLabels: { a: "1" },
     matchExpressions: [
@@ -251,7 +251,7 @@ test("matches as a plain reading of the selector does", () => {
   );
 });
 
-/** Every way that the labels we do not know could be; "fresh" stands for all values that no selector names. */
+/** Every possible assignment of the unknown labels; "fresh" stands for all values that no selector names. */
 function completions(labels: Record<string, string>, unknown: readonly string[]): Record<string, string>[] {
   let all = [Object.fromEntries(Object.entries(labels).filter(([name]) => !unknown.includes(name)))];
   for (const name of unknown) {
@@ -260,7 +260,7 @@ function completions(labels: Record<string, string>, unknown: readonly string[])
   return all;
 }
 
-test("three-valued matching knows just what every completion agrees on", () => {
+test("three-valued matching is definite exactly where all completions agree", () => {
   fc.assert(
     fc.property(selectors, labelSets, fc.subarray(KEYS), (selector, labels, unknown) => {
       const outcomes = completions(labels, unknown).map((labels) =>
@@ -274,7 +274,7 @@ test("three-valued matching knows just what every completion agrees on", () => {
   );
 });
 
-test("no JSON makes it throw, and a problem never selects", () => {
+test("never throws for any JSON, and an invalid selector selects nothing", () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.jsonValue(), fc.jsonValue(), (whole, labels, expressions) => {
       for (const selector of [whole, { matchLabels: labels, matchExpressions: expressions }] as Json[]) {

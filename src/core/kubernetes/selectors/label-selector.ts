@@ -27,8 +27,8 @@ const NOTHING: CompiledSelector = { kind: "nothing" };
 const EVERYTHING: CompiledSelector = { kind: "everything" };
 
 /**
- * An absent selector selects nothing, an empty one everything. With any problem the returned selector selects
- * nothing, for half a selector would select more than its author meant; whether to go on is the caller's decision.
+ * An absent selector selects nothing, an empty one everything. With any problem the returned selector selects nothing,
+ * because half a selector would select more than its author intended; the caller decides whether to continue.
  */
 export function compileSelector(
   selector: Json | undefined,
@@ -66,7 +66,7 @@ function compileLabels(labels: Json | undefined, path: Path, problems: FieldErro
   for (const key of Object.keys(labels)) {
     const value = labels[key];
     if (value === undefined) continue;
-    // A null does not count as absent: dropping the label would select more than its author meant.
+    // A null does not count as absent: dropping the label would select more than its author intended.
     const wrongValue =
       typeof value === "string"
         ? checkLabelValue(value)
@@ -132,9 +132,9 @@ export function meets(requirement: Requirement, value: string | undefined): bool
 }
 
 /**
- * The same where only some labels are known, as of a node that has yet to register. A key that `known` denies may be
- * absent or have any value, whatever `labels` says of it. The answer is exact: "unknown" only where the labels that
- * we do not know could make it either way.
+ * The same if only some labels are known, as for a node that has yet to register. A key that `known` denies may be
+ * absent or have any value, regardless of `labels`. The result is exact: "unknown" only if the unknown labels could
+ * change it.
  */
 export function matchesPartly(
   selector: CompiledSelector,
@@ -159,7 +159,7 @@ export function matchesPartly(
 /** Whether one label could meet all of these, which are about one key. That it could fail them is always so. */
 function canBeMet(requirements: readonly Requirement[]): boolean {
   if (requirements.every((requirement) => meets(requirement, undefined))) return true;
-  // Present, then: with one of the values that an In allows or, where there is no In, with a value that none names.
+  // Then present: with one of the values of an In or, without an In, with a value that no requirement names.
   const allowed = requirements.find((requirement) => requirement.operator === "In");
   if (allowed === undefined) return !requirements.some(({ operator }) => operator === "DoesNotExist");
   for (const value of allowed.values)
@@ -247,8 +247,8 @@ function impliesRequirement(given: Requirement, wanted: Requirement): boolean {
 }
 
 /**
- * The labels that an object must have to match, for an index: with one of these values or, where there are none,
- * with any. Empty for a selector that requires no label, and for one that selects nothing: look at `kind` first.
+ * The labels that an object must have to match, for an index: with one of these values or, if there are none, with any.
+ * Empty for a selector that requires no label, and for one that selects nothing: check `kind` first.
  */
 export function requiredLabels(
   selector: CompiledSelector,

@@ -76,8 +76,12 @@ describe("problems", () => {
     ["empty terms", terms(), ["sel.nodeSelectorTerms"]],
     ["terms as an object", { nodeSelectorTerms: {} }, ["sel.nodeSelectorTerms"]],
     ["an unknown field", { nodeSelectorTerms: [{}], x: 1 }, ["sel.x"]],
-    ["a text as term", terms("a"), ["sel.nodeSelectorTerms[0]"]],
-    ["expressions as text", terms({ matchExpressions: "a" }), ["sel.nodeSelectorTerms[0].matchExpressions"]],
+    ["a string as a term", terms("a"), ["sel.nodeSelectorTerms[0]"]],
+    [
+      "expressions as a string",
+      terms({ matchExpressions: "a" }),
+      ["sel.nodeSelectorTerms[0].matchExpressions"],
+    ],
     [
       "an unknown operator",
       terms(label("a", "Near", "b")),
@@ -90,7 +94,7 @@ describe("problems", () => {
       ["sel.nodeSelectorTerms[0].matchExpressions[0].values"],
     ],
     ["Gt with a word", terms(label("a", "Gt", "x")), ["sel.nodeSelectorTerms[0].matchExpressions[0].values"]],
-    // A label value can't begin with a sign, and Kubernetes holds the bound to that as well.
+    // A label value can't begin with a sign, and Kubernetes applies the same rule to the bound.
     [
       "Lt with a sign",
       terms(label("a", "Lt", "-1")),
@@ -130,7 +134,7 @@ describe("problems", () => {
     expect(matchesNode(compiled, node({ zone: "a" }))).toBe(true);
   });
 
-  test("absent gives no terms and no problem", () => {
+  test("an absent selector gives no terms and no problem", () => {
     expect(compileNodeSelector(undefined, [])).toEqual({ terms: [], problems: [] });
     expect(compileNodeSelector(null, [])).toEqual({ terms: [], problems: [] });
   });
@@ -171,7 +175,7 @@ describe("where a pod may run", () => {
     expect(matchesPodPlacement(spec, node({ zone: "a" }))).toBe(expected);
   });
 
-  test("compiled once, asked of many nodes", () => {
+  test("a compiled constraint matches many nodes", () => {
     const placement = compilePodPlacement({ nodeSelector: { zone: "a" } });
     expect([node({ zone: "a" }), node({ zone: "b" })].map((on) => matchesPlacement(placement, on))).toEqual([
       true,
@@ -247,7 +251,7 @@ test("matches as a plain reading of the terms does", () => {
   );
 });
 
-test("no JSON makes it throw", () => {
+test("never throws for any JSON", () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.jsonValue(), (whole, part) => {
       for (const value of [

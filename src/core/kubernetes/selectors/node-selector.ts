@@ -18,7 +18,7 @@ export interface NodeLike {
   readonly labels: JsonObject | undefined;
 }
 
-/** Greater or less than a number: labels are texts, so the label's value is read as a 64-bit integer. */
+/** Greater or less than a number: labels are strings, so the label's value is parsed as a 64-bit integer. */
 export interface NumericRequirement {
   readonly key: string;
   readonly operator: "Gt" | "Lt";
@@ -31,9 +31,9 @@ export interface NodeNameRequirement {
 }
 
 /**
- * One term, at its place in the list. An empty term matches no node. A broken one (with a requirement that can't be
- * read) matches no node either, and does not keep the other terms from matching: so the scheduler does it. A field
- * that Kubernetes does not have is a problem but breaks nothing, since the API server drops it.
+ * One term, at its index in the list. An empty term matches no node. An invalid one (with an unreadable requirement)
+ * matches no node either, and does not affect the other terms, as in the scheduler. An unknown field is a problem but
+ * has no effect, because the API server drops it.
  */
 export type NodeTerm =
   | { readonly kind: "empty" | "broken" }
@@ -48,8 +48,8 @@ const FIELDS: ReadonlySet<string> = new Set(["matchExpressions", "matchFields"])
 const NODE_NAME = "metadata.name";
 
 /**
- * The terms of a node selector (`{nodeSelectorTerms: […]}`), as many and in the same order as written. Absent gives
- * no terms, and no terms match no node: what an absent selector means is for the caller to know.
+ * The terms of a node selector (`{nodeSelectorTerms: […]}`), in the same number and order. An absent selector gives no
+ * terms, and no terms match no node: the caller decides the meaning of an absent selector.
  */
 export function compileNodeSelector(
   value: Json | undefined,
@@ -84,7 +84,7 @@ export function compileNodeSelector(
 
 /** One term alone, such as that of a preference. */
 export function compileTerm(term: Json | undefined, path: Path, problems: FieldError[]): NodeTerm {
-  // A null in the list is to Go a term with nothing in it.
+  // Go decodes a null in the list as an empty term.
   if (term === null || term === undefined) return { kind: "empty" };
   if (!isObject(term)) {
     problems.push({ path, message: `a node selector term must be an object, got ${typeName(term)}` });
@@ -101,7 +101,7 @@ export function compileTerm(term: Json | undefined, path: Path, problems: FieldE
   return labels.length === 0 && names.length === 0 ? { kind: "empty" } : { kind: "usable", labels, names };
 }
 
-/** Nothing where one of the requirements can't be read. */
+/** `undefined` if one of the requirements can't be read. */
 function compileList<T>(
   term: JsonObject,
   field: string,
@@ -166,7 +166,7 @@ function compileField(
 ): NodeNameRequirement | undefined {
   const problem = (message: string, ...steps: Path) => problems.push({ path: [...path, ...steps], message });
   if (key !== NODE_NAME)
-    problem(`${quoted(key)} is no field that matchFields knows: use ${NODE_NAME}`, "key");
+    problem(`${quoted(key)} is not a supported field of matchFields: use ${NODE_NAME}`, "key");
   if (values.length !== 1) problem("matchFields needs exactly one value, the name of a node", "values");
   for (const [i, name] of values.entries()) {
     const wrong = checkSubdomain(name);
@@ -178,7 +178,7 @@ function compileField(
   return undefined;
 }
 
-/** True where any of the terms matches the node; a term matches where all of its requirements do. */
+/** True if any of the terms matches the node; a term matches if all of its requirements do. */
 export function matchesNode(terms: readonly NodeTerm[], node: NodeLike): boolean {
   return terms.some((term) => termMatches(term, node));
 }
@@ -188,7 +188,7 @@ function termMatches(term: NodeTerm, node: NodeLike): boolean {
   for (const requirement of term.labels) {
     if (!meetsNodeRequirement(requirement, labelValue(node.labels, requirement.key))) return false;
   }
-  // The scheduler does not look at matchFields for a node that has no name yet.
+  // The scheduler ignores matchFields for a node that has no name yet.
   if (node.name === "") return true;
   return term.names.every(({ operator, name }) => (operator === "In") === (name === node.name));
 }
@@ -204,11 +204,11 @@ export function meetsNodeRequirement(
   return requirement.operator === "Gt" ? number > requirement.bound : number < requirement.bound;
 }
 
-/** Where a pod may run by its nodeSelector and its required node affinity, ready to be asked of many nodes. */
+/** A pod's nodeSelector and required node affinity, compiled for matching many nodes. */
 export interface PodPlacement {
-  /** Labels that must be there with just these values; nothing where what was written can match no node. */
+  /** Labels that must have exactly these values; `undefined` if no node can match. */
   readonly nodeSelector: readonly (readonly [key: string, value: string])[] | undefined;
-  /** Absent where the pod requires no node affinity. */
+  /** Absent if the pod requires no node affinity. */
   readonly terms: readonly NodeTerm[] | undefined;
 }
 

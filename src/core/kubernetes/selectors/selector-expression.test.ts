@@ -22,7 +22,7 @@ test("an expression is read with absent parts as empty ones", () => {
   expect(problems).toEqual([]);
 });
 
-test("what is of the wrong type is no expression, and each place is named", () => {
+test("rejects values of the wrong type, and names each path", () => {
   const problems: FieldError[] = [];
   expect(readExpression({ key: 1, operator: [], values: ["a", 2, null] }, ["e"], problems)).toBeUndefined();
   expect(readExpression({ key: "a", operator: "In", values: ["a", 1] }, ["g"], problems)).toBeUndefined();
@@ -30,7 +30,7 @@ test("what is of the wrong type is no expression, and each place is named", () =
   expect(places(problems)).toEqual(["e.key", "e.operator", "e.values.1", "e.values.2", "g.values.1", "f"]);
 });
 
-test("a field too many is named but does no harm", () => {
+test("an unknown field is reported but has no effect", () => {
   const problems: FieldError[] = [];
   const written: Json = { key: "a", operator: "Exists", weight: 1 };
   checkExpressionFields(written, ["e"], problems);
@@ -39,7 +39,7 @@ test("a field too many is named but does no harm", () => {
   expect(problems).toHaveLength(1);
 });
 
-test("labels have their syntax", () => {
+test("checks the syntax of labels", () => {
   const problems: FieldError[] = [];
   checkLabelSyntax({ key: "a b", operator: "In", values: ["ok", "not ok"] }, ["e"], problems);
   expect(places(problems)).toEqual(["e.key", "e.values.1"]);

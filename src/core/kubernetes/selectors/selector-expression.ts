@@ -12,7 +12,7 @@ export interface Expression {
 
 const FIELDS: ReadonlySet<string> = new Set(["key", "operator", "values"]);
 
-/** The parts of an expression, or nothing where they are not of the right types. Adds what is wrong to `problems`. */
+/** The parts of an expression, or `undefined` if they have wrong types. Adds problems to `problems`. */
 export function readExpression(
   value: Json | undefined,
   path: Path,
@@ -29,7 +29,7 @@ export function readExpression(
   return { key, operator, values };
 }
 
-/** Fields that a requirement does not have. To Kubernetes these are dropped, so they do not make it unreadable. */
+/** Unknown fields of a requirement. Kubernetes drops them, so they do not make it unreadable. */
 export function checkExpressionFields(value: Json | undefined, path: Path, problems: FieldError[]): void {
   if (!isObject(value)) return;
   for (const field of Object.keys(value)) {
@@ -39,7 +39,7 @@ export function checkExpressionFields(value: Json | undefined, path: Path, probl
   }
 }
 
-/** Absent is empty here, as it is to Go; the checks that follow say that empty is not enough. */
+/** Absent counts as empty, as in Go; later checks report that empty is invalid. */
 function readText(value: Json, field: string, path: Path, problems: FieldError[]): string | undefined {
   const text = own(value, field) ?? "";
   if (typeof text === "string") return text;
@@ -65,7 +65,7 @@ function readTexts(
   return texts.length === values.length ? texts : undefined;
 }
 
-/** The syntax that key and values of an expression on labels must have, whatever the operator. */
+/** The syntax of the key and values of a label expression, for any operator. */
 export function checkLabelSyntax(expression: Expression, path: Path, problems: FieldError[]): void {
   const wrongKey = checkLabelKey(expression.key);
   if (wrongKey !== undefined) problems.push({ path: [...path, "key"], message: wrongKey });

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { valuesOf } from "./values.ts";
 
-test("is what a Set would be, whatever the number of values", () => {
+test("behaves like a Set for any number of values", () => {
   fc.assert(
     fc.property(fc.array(fc.string(), { maxLength: 4 }), fc.string(), (list, other) => {
       const values = valuesOf(list);

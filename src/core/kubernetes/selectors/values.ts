@@ -4,8 +4,8 @@ export interface Values extends Iterable<string> {
 }
 
 /**
- * Most requirements name a single value, and a policy has several of them: as a Set each takes over 200 bytes, which ten thousand
- * policies feel.
+ * Most requirements name a single value, and a policy has several of them: a Set takes over 200 bytes each, which is
+ * noticeable with ten thousand policies.
  */
 class OneValue implements Values {
   readonly #value: string;

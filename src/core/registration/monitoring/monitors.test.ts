@@ -15,7 +15,7 @@ const PODS = { "app.kubernetes.io/name": "usher" };
 const of = (kind: string, all = objects()) =>
   all.filter((object) => object["kind"] === kind && at(object, "metadata", "name") === "usher-metrics");
 
-test("a Service leads to the metrics of every replica and of the watchdog, and has a label that the webhook's has not", () => {
+test("a Service selects the metrics of every replica and of the watchdog, and has a label that the webhook's does not have", () => {
   const [service, ...more] = of("Service");
   expect(more).toEqual([]);
   expect(service).toEqual({
@@ -34,12 +34,12 @@ test("a Service leads to the metrics of every replica and of the watchdog, and h
   });
 });
 
-test("no object of the Prometheus operator unless asked for", () => {
+test("no object of the Prometheus operator by default", () => {
   const groups = objects().map(({ apiVersion }) => String(apiVersion));
   expect(groups.filter((group) => group.startsWith("monitoring."))).toEqual([]);
 });
 
-test("a ServiceMonitor selects the Service, a PodMonitor the pods, with the labels and the interval asked for", () => {
+test("a ServiceMonitor selects the Service, a PodMonitor the pods, with the configured labels and interval", () => {
   const asked = { labels: { release: "prometheus" }, interval: "15s" };
   const all = objects({ serviceMonitor: asked, podMonitor: {} });
   const [service] = of("Service", all);

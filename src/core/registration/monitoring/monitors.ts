@@ -2,9 +2,9 @@ import type { JsonObject } from "../../json.ts";
 import type { Installation } from "../../module/installation.ts";
 import { OWN_LABELS, OWN_NAMES } from "../names.ts";
 
-/** How Prometheus is told to scrape. */
+/** Settings of scraping by Prometheus. */
 export interface MonitorOptions {
-  /** By which a Prometheus selects its monitors. @default none */
+  /** The labels by which a Prometheus selects its monitors. @default none */
   readonly labels?: Readonly<Record<string, string>>;
   /** `30s`. @default Prometheus' own */
   readonly interval?: string;
@@ -41,7 +41,7 @@ export function metricsService({ namespace }: Installation, port: number): JsonO
   };
 }
 
-/** Objects of the Prometheus operator: none unless asked for, because its CRDs may be missing. One of them is enough. */
+/** Objects of the Prometheus operator: none by default, because its CRDs may be missing. One of them is enough. */
 export function monitors(
   installation: Installation,
   { serviceMonitor, podMonitor }: MonitoringOptions,

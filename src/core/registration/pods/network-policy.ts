@@ -7,8 +7,8 @@ import { OWN_LABELS, OWN_NAMES } from "../names.ts";
 export const WEBHOOK_PORT_NAME = "https";
 
 /**
- * Who may connect to usher's pods, where the configuration asks for it. API servers are no pods and their addresses are only known to
- * administrators, so without these the webhook port stays open to all. Egress is allowed explicitly: where a policy of the namespace
+ * Ingress to usher's pods, if configured. API servers are not pods and only administrators know their addresses, so
+ * without these the webhook port stays open to all. Egress is allowed explicitly: if another policy of the namespace
  * denies it, usher must still reach API servers.
  */
 export function networkPolicies({ namespace, networkPolicy }: Installation): JsonObject[] {
@@ -29,7 +29,7 @@ export function networkPolicies({ namespace, networkPolicy }: Installation): Jso
               ? {}
               : { from: webhookCidrs.map((cidr) => ({ ipBlock: { cidr } })) }),
           },
-          // Health checks come from nodes, and metrics are read from wherever Prometheus runs.
+          // Health checks come from nodes, and Prometheus may run anywhere.
           { ports: [{ port: OPS_PORT_NAME, protocol: "TCP" }] },
         ],
         egress: [{}],

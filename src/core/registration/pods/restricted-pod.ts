@@ -3,8 +3,8 @@ import type { Installation } from "../../module/installation.ts";
 import { OWN_NAMES } from "../names.ts";
 
 /**
- * Parts of every pod of usher's, which fits the Pod Security level `restricted`. It names no user: the image has one that is not root, and
- * OpenShift gives each namespace users of its own and refuses a pod that names another.
+ * Common parts of usher's pods, which pass the Pod Security level `restricted`. They name no user: the image has a
+ * non-root one, and OpenShift assigns each namespace a range of users and refuses a pod that names another.
  */
 export const POD_SECURITY = {
   runAsNonRoot: true,
@@ -38,8 +38,8 @@ const CONTROL_PLANE = "node-role.kubernetes.io/control-plane";
 const CONTROL_PLANE_BEFORE = "node-role.kubernetes.io/master";
 
 /**
- * Where pods of usher's run: on any node, or on those of the control plane. By default they tolerate no taint of the control plane: those
- * nodes are what usher keeps work off, and it need not be there, since nothing that a cluster needs to begin waits for it.
+ * Where usher's pods run: on any node, or on control-plane nodes. By default they tolerate no taint of the control
+ * plane: usher keeps work off those nodes, and need not be there, because a starting cluster does not wait for it.
  */
 export function podPlace(
   { controlPlaneNodes }: Installation,

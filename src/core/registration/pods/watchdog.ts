@@ -26,19 +26,19 @@ import {
 
 const NAME = OWN_NAMES.watchdog;
 
-/** Not those of the replicas: the Service must not lead here. */
+/** Not those of the replicas: the Service must not select these pods. */
 export const WATCHDOG_LABELS = {
   "app.kubernetes.io/name": OWN_LABELS["app.kubernetes.io/name"],
   "app.kubernetes.io/component": "watchdog",
 };
 
 /**
- * A node that is lost takes the watchdog along. It is started elsewhere after so long, not after the usual five minutes, and only then
- * begins to count: so that all that still fits into the two minutes that opening may take.
+ * A lost node takes the watchdog with it. It is rescheduled after this time, not after the usual five minutes, and only
+ * then begins to count: so that everything still fits into the two minutes that opening may take.
  */
 const LOST_NODE_SECONDS = 20;
 
-/** What the watchdog may do. It changes only both webhook configurations, by name. */
+/** The watchdog's permissions. It changes only both webhook configurations, by name. */
 export function watchdogRoles(): DeclaredRole[] {
   const role = { name: NAME, own: true, account: NAME } as const;
   return [
@@ -97,7 +97,10 @@ function isOn({ installation, gates }: Declarations): boolean {
   return holds(RUNS_WATCHDOG, configuredValues(installation, gates));
 }
 
-/** What opens webhooks while no replica is ready, apart from the replicas; nothing where the configuration turns it off. */
+/**
+ * The Deployment that opens webhooks while no replica is ready, apart from the replicas; none if the configuration
+ * turns it off.
+ */
 export function watchdogWorkload(declarations: Declarations, options: WorkloadOptions): JsonObject[] {
   if (!isOn(declarations)) return [];
   const { installation } = declarations;
@@ -108,7 +111,7 @@ export function watchdogWorkload(declarations: Declarations, options: WorkloadOp
       kind: "Deployment",
       metadata: { name: NAME, namespace },
       spec: {
-        // One is enough: what it has observed is recorded for the next one.
+        // One is enough: its observations are recorded for the next one.
         replicas: 1,
         selector: { matchLabels: WATCHDOG_LABELS },
         template: {
@@ -126,7 +129,7 @@ export function watchdogWorkload(declarations: Declarations, options: WorkloadOp
 function podSpec(installation: Installation, { image, tolerations = [] }: WorkloadOptions): JsonObject {
   return {
     serviceAccountName: NAME,
-    // It holds nothing that an end would lose.
+    // It has no state that would be lost.
     terminationGracePeriodSeconds: 5,
     priorityClassName: PRIORITY_CLASS,
     securityContext: POD_SECURITY,
@@ -139,7 +142,7 @@ function podSpec(installation: Installation, { image, tolerations = [] }: Worklo
         tolerationSeconds: LOST_NODE_SECONDS,
       })),
     ]),
-    // On another node than the replicas, where there is one.
+    // On another node than the replicas, if there is one.
     affinity: {
       podAntiAffinity: {
         preferredDuringSchedulingIgnoredDuringExecution: [
@@ -168,7 +171,7 @@ function podSpec(installation: Installation, { image, tolerations = [] }: Worklo
         // Ready once it has seen the replicas: from then on it counts.
         readinessProbe: { httpGet: { path: "/readyz", port: OPS_PORT_NAME }, periodSeconds: 2 },
         livenessProbe: { httpGet: { path: "/livez", port: OPS_PORT_NAME }, periodSeconds: 30 },
-        // Measured it has 83 MiB, however large the cluster, most of it Node's own program: see docs/configuring.md.
+        // Measured: 83 MiB for any cluster size, mostly Node itself: see docs/configuring.md.
         resources: { requests: { cpu: "10m", memory: "96Mi" }, limits: { memory: "160Mi" } },
         securityContext: CONTAINER_SECURITY,
         volumeMounts: [CONFIGURATION.mount],
