@@ -6,7 +6,7 @@ const GROUP = "pod-security.admission.config.k8s.io";
 /** The same fields in all three. */
 const API_VERSIONS = [`${GROUP}/v1`, `${GROUP}/v1beta1`, `${GROUP}/v1alpha1`] as const;
 
-/** As in namespace labels, but the empty text means the default. */
+/** As in namespace labels, but an empty string means the default. */
 const level = z.enum(["privileged", "baseline", "restricted", ""], {
   error: "must be one of privileged, baseline, restricted",
 });

@@ -6,7 +6,7 @@ export type FieldErrorType = "Forbidden" | "Invalid" | "NotSupported" | "Require
 export interface PodFieldError {
   readonly field: string;
   readonly type: FieldErrorType;
-  /** The value that is wrong; absent where the field itself is. */
+  /** The wrong value; absent if the field itself is wrong. */
   readonly value?: string;
   readonly detail: string;
   /** The error without its field, as the API server prints it. */
@@ -39,7 +39,7 @@ export function notSupported(field: string, value: string, supported: readonly s
   };
 }
 
-/** `printed` is the value as Go prints a string of its own. */
+/** `printed` is the value as Go prints a string. */
 export function invalid(field: string, value: string, printed: string, detail: string): PodFieldError {
   return { field, type: "Invalid", value, detail, message: `${TEXTS.Invalid}: ${printed}: ${detail}` };
 }

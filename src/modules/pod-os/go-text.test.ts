@@ -15,7 +15,7 @@ test.each([
   expect(goQuote(text)).toBe(quoted);
 });
 
-test("JSON escapes what HTML reads", () => {
+test("JSON escapes characters with a meaning in HTML", () => {
   expect(goJson('<a href="&">\u2028')).toBe('"\\u003ca href=\\"\\u0026\\"\\u003e\\u2028"');
 });
 

@@ -1,4 +1,4 @@
-/** Text as Go writes it. Lone surrogates do not survive Go's JSON decoder: each is read as U+FFFD. */
+/** Text in Go's format. Lone surrogates do not survive Go's JSON decoder: each becomes U+FFFD. */
 
 const NAMED: Readonly<Record<string, string>> = {
   "\u0007": "\\a",
@@ -13,8 +13,8 @@ const NAMED: Readonly<Record<string, string>> = {
 };
 
 /**
- * What Go prints as it is: letters, marks, numbers, punctuation, symbols and the ASCII space. Characters that are newer than
- * the Unicode of an API server's Go are escaped there and not here.
+ * Characters that Go prints unescaped: letters, marks, numbers, punctuation, symbols and the ASCII space. Characters
+ * newer than the Unicode version of an API server's Go are escaped there and not here.
  */
 const ESCAPED = /["\\]|[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu;
 
@@ -32,7 +32,7 @@ function escaped(character: string): string {
   return code < 0x1_00_00 ? `\\u${hex.padStart(4, "0")}` : `\\U${hex.padStart(8, "0")}`;
 }
 
-/** `json.Marshal`, which escapes what HTML and JavaScript would read as their own. */
+/** `json.Marshal`, which escapes characters with a meaning in HTML and JavaScript. */
 export function goJson(text: string): string {
   return JSON.stringify(text.toWellFormed()).replace(
     /[<>&\u2028\u2029]/g,
@@ -51,18 +51,19 @@ export function byCodePoint(a: string, b: string): number {
   return a.length - b.length;
 }
 
-/** Surrogates stand for code points above all others. */
+/** Surrogates represent code points above all others. */
 function rank(unit: number): number {
   return unit >= 0xd8_00 && unit <= 0xdf_ff ? unit + 0x1_00_00 : unit;
 }
 
 /**
- * Elements that a text lists: each has two quotes, a comma and a space, so that they fill a denial, which ends at 8,192 characters.
- * Without a bound, texts about tens of thousands of elements cost more than all checks of the pod.
+ * The maximum number of listed elements: each takes two quotes, a comma and a space, so they fill a denial, which ends
+ * at 8,192 characters. Without a bound, messages about tens of thousands of elements cost more than all checks of the
+ * pod.
  */
 export const MOST_LISTED = 2_048;
 
-/** A set as Go lists it: sorted, each once. Of more than `MOST_LISTED` values it is that of the first. */
+/** A set in Go's format: sorted, each once. Of more than `MOST_LISTED` values only the first. */
 export function sortedSet(values: Iterable<string>): string[] {
   const found = new Set<string>();
   for (const value of values) {

@@ -44,7 +44,7 @@ test.each(OBJECTS.map((one) => [one["kind"], one] as const))(
     const assembly = podOSWith(NODES, ALL);
     const about = requestFor(valid);
     for (const value of HOSTILE_VALUES) {
-      // What is read of a pod or node may be hostile too.
+      // Fields of a pod or node that are read may be hostile too.
       const world = outside({ fact: () => ({ found: value as Json, complete: true }) });
       for (const object of replaced(valid, value)) {
         if (!isObject(object)) continue;

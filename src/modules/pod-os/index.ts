@@ -24,7 +24,7 @@ import {
   settingsSchema,
 } from "./settings.ts";
 
-/** Knows the OS of a pod at admission, and judges Pod Security by it. */
+/** Knows the OS of a pod at admission, and evaluates Pod Security by it. */
 export const podOS = defineModule<Exception>({
   name: MODULE,
   summary: declaration.summary,
@@ -49,7 +49,7 @@ export const podOS = defineModule<Exception>({
   hooks: (_policies, _view, installation, gates) =>
     HANDLERS.flatMap(({ hooks }) => hooks(installation, gates)),
   assemble: (policies, installation) => {
-    // Where the API server's plugin judges, it knows no exceptions.
+    // If the API server's plugin evaluates, it knows no exceptions.
     const { mode } = settingsOf(installation).podSecurity;
     const exceptions = new Exceptions(mode === "Replace" ? policies : []);
     const evaluate = (context: Context) => {

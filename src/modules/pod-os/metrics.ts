@@ -13,7 +13,7 @@ const REQUEST: readonly MetricLabel[] = [
   { name: "subresource", values: ["", "ephemeralcontainers", "resize"] },
 ];
 
-/** Every minor version of Kubernetes, and those to come. */
+/** Every minor version of Kubernetes, and future ones. */
 const MOST_VERSIONS = 128;
 
 const OPERATIONS = ["create", "update"];
@@ -24,12 +24,12 @@ function replaces(installation: Installation): boolean {
   return settingsOf(installation).podSecurity.mode === "Replace";
 }
 
-/** Use of the OS; and upstream's, with upstream's names and labels, where usher judges in the place of upstream's plugin. */
+/** Use of the OS; and upstream's metrics, with upstream's names and labels, if usher replaces upstream's plugin. */
 export const METRICS: readonly Metric[] = [
   {
     name: PODS,
     type: "counter",
-    help: "Pods of a known OS that came to be created, by OS and by what names it: explicit is spec.os.name.",
+    help: "Created pods of a known OS, by OS and by source: explicit is spec.os.name.",
     labels: [
       { name: "os", values: ["linux", "windows"] },
       {
@@ -69,7 +69,7 @@ export const METRICS: readonly Metric[] = [
   {
     name: ERRORS,
     type: "counter",
-    help: "Errors that kept Pod Security from a normal evaluation. After one that is not fatal, restricted:latest may have been applied.",
+    help: "Errors that prevented a normal evaluation of Pod Security. After one that is not fatal, restricted:latest may have been applied.",
     labels: [{ name: "fatal", values: ["true", "false"] }, ...REQUEST],
     registered: replaces,
   },

@@ -21,10 +21,10 @@ type ExceptionKey = { readonly kind: "exception"; readonly name: string };
 
 const EXCEPTIONS = kindResource(podSecurityException);
 
-/** An exception ends by itself; timers of a year do not exist, so it is looked at every day. */
+/** An exception ends by itself; there are no timers of a year, so it is checked every day. */
 const LONGEST_WAIT_S = 86_400;
 
-/** Nodes, and the status of exceptions where they count. */
+/** Nodes, and the status of exceptions if they count. */
 export const podOSReconciler: Reconciler<PodOSKey, NodeState> = {
   initialState: nodeReconciler.initialState,
   figures: (state, context) => nodeReconciler.figures?.(state, context) ?? [],
@@ -46,7 +46,7 @@ function areInForce({ assembly }: KeysContext): boolean {
   return assembly !== undefined && ignoredBecause(podSecurityException, assembly) === undefined;
 }
 
-/** Those that name a namespace that came or went. */
+/** Exceptions that name a created or deleted namespace. */
 function* exceptionsFor(namespace: string, context: KeysContext): Iterable<ExceptionKey> {
   if (!areInForce(context)) return;
   for (const object of context.view.list(EXCEPTIONS))

@@ -11,7 +11,7 @@ const V1 = {
 };
 const replace = (more: object) => ({ podSecurity: { mode: "Replace", ...more } });
 
-test("the defaults", () => {
+test("has the documented defaults", () => {
   const defaults = {
     podSecurity: {
       mode: "Complement",
@@ -88,8 +88,8 @@ describe("an error at start", () => {
       'must be "latest" or "v1.x"',
     ],
     ["a user without name", configured({ exemptions: { usernames: [""] } }), "must not be empty"],
-    ["a namespace that is none", configured({ exemptions: { namespaces: ["a.b"] } }), "DNS label"],
-    ["a class that is none", configured({ exemptions: { runtimeClasses: ["A"] } }), "DNS subdomain"],
+    ["an invalid namespace", configured({ exemptions: { namespaces: ["a.b"] } }), "DNS label"],
+    ["an invalid class", configured({ exemptions: { runtimeClasses: ["A"] } }), "DNS subdomain"],
     ["a name twice", configured({ exemptions: { namespaces: ["ci", "ci"] } }), "duplicate"],
   ])("%s", (_what, settings, message) => {
     const { error } = settingsSchema.safeParse(settings);

@@ -63,25 +63,25 @@ export const settingsSchema = z.strictObject({ podSecurity: podSecurity.optional
 export interface PodOSSettings {
   readonly podSecurity: {
     /**
-     * `Complement`: the API server's plugin PodSecurity judges. `Replace`: usher does in its place. `Foresee`, which no configuration has:
-     * the plugin judges, and a command asks what it would say.
+     * `Complement`: the API server's plugin PodSecurity evaluates. `Replace`: usher does in its place. `Foresee`, which
+     * no configuration has: the plugin evaluates, and a command predicts its result.
      */
     readonly mode: "Complement" | "Replace" | "Foresee";
     readonly configuration: PodSecurityConfiguration | undefined;
     readonly templates: "Warn" | "Deny";
-    /** What is judged when an ephemeral container is added: the whole pod, or what was added. */
+    /** The evaluated part when an ephemeral container is added: the whole pod, or the added container. */
     readonly ephemeralContainers: "Whole" | "Added";
     /** Checks of Windows pods beyond the Pod Security Standards. */
     readonly windowsChecks: boolean;
   };
   readonly os: {
-    /** `Off` is the earlier word for `Disabled`; YAML 1.1 reads it as a boolean without quotes. */
+    /** `Off` is the earlier value for `Disabled`; YAML 1.1 reads it as a boolean without quotes. */
     readonly contradictions: "Warn" | "Deny" | "Disabled" | "Off";
-    /** Whether `spec.os` and the node selector are written where the OS is known. */
+    /** Whether `spec.os` and the node selector are written if the OS is known. */
     readonly write: boolean;
     /** Namespaces in which absent security fields are filled in. */
     readonly harden: readonly string[];
-    /** What happens to a pod on a node of another OS. */
+    /** The action for a pod on a node of another OS. */
     readonly nodeMismatch: "Warn" | "Deny";
     readonly repairNodeLabels: boolean;
   };
@@ -98,10 +98,10 @@ const DEFAULTS: PodOSSettings = {
   os: { contradictions: "Warn", write: false, harden: [], nodeMismatch: "Warn", repairNodeLabels: false },
 };
 
-/** Usher judges Pod Security in place of the API server's plugin. */
+/** Usher evaluates Pod Security in place of the API server's plugin. */
 export const REPLACES = moduleSetting(MODULE, ["podSecurity", "mode"], "Replace", DEFAULTS.podSecurity.mode);
 
-/** The settings of a command that asks what would happen: Pod Security is judged, by whichever component does it in the cluster. */
+/** The settings of a command that asks what would happen: Pod Security is evaluated, whichever component does it in the cluster. */
 export function foresightSettings(settings: JsonObject | undefined): JsonObject {
   const given = isObject(settings?.["podSecurity"]) ? settings["podSecurity"] : {};
   return given["mode"] === "Replace"

@@ -4,7 +4,7 @@ import { decideCreation } from "./decision/decide-creation.ts";
 import type { ProjectLimits } from "./policy/policy.ts";
 import { decideNamespace, stampRequester } from "./requester/decide-namespace.ts";
 
-/** What the object named `cluster` limits; without one everything passes. */
+/** The limits of the object named `cluster`; without one everything passes. */
 export function evaluatorOf(limits: ProjectLimits | undefined): Evaluator<ProjectLimits> {
   if (limits === undefined) return { mutate: () => allow(), validate: () => allow() };
   return {
@@ -42,7 +42,7 @@ function isNamespace({ request: { resource, kind } }: Context): boolean {
   return resource.group === "" && resource.resource === "namespaces" && kind.kind === "Namespace";
 }
 
-/** As upstream: what is no ProjectRequest passes. */
+/** As upstream: any request other than a ProjectRequest passes. */
 function isProjectRequest({ request: { resource, kind, subResource } }: Context): boolean {
   return (
     resource.group === "project.openshift.io" &&

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { OPERAND } from "./operand-names.ts";
 
-it("the operand has the names that administrators of the plugin's operator know", () => {
+it("the operand has the names that the plugin's operator used", () => {
   expect(OPERAND).toEqual({
     namespace: "openshift-project-request-limit-operator",
     name: "project-request-limit-admission",

@@ -3,13 +3,13 @@ const FOLDER = "/etc/projectrequestlimit";
 const PREFIX = "projectrequestlimits.operator.project.openshift.io";
 const GROUP = "projectrequestlimits.admission.project.openshift.io";
 
-/** What the operand and its objects are called. There is one in a cluster, so the names are fixed. */
+/** The names of the operand and its objects. There is one in a cluster, so the names are fixed. */
 export const OPERAND = {
   namespace: "openshift-project-request-limit-operator",
   /** The DaemonSet or Deployment, its container, ServiceAccount, Lease, roles, priority level and flow schema. */
   name: NAME,
   program: `/usr/bin/${NAME}`,
-  /** The variable that the command line takes the path of the configuration from. */
+  /** The environment variable with the path of the configuration. */
   configurationVariable: "CONFIGURATION_PATH",
   configurationFolder: `${FOLDER}/config`,
   /** The key of the ConfigMap, mounted by subPath. */
@@ -17,7 +17,7 @@ export const OPERAND = {
   configurationFile: `${FOLDER}/config/limits.yaml`,
   configurationVolume: "configuration",
   configMap: "project-request-limit-configuration",
-  /** What the file is written as; the older forms are read too. */
+  /** The current form of the file; older forms are read too. */
   configurationApiVersion: "operator.project.openshift.io/v1",
   configurationKind: "ProjectRequestLimitConfig",
   service: "admission-server",
@@ -29,25 +29,25 @@ export const OPERAND = {
   podLabels: { [`${PREFIX}/admission-server`]: "true" },
   servingSecret: "server-serving-cert",
   certificateVolume: "serving-cert",
-  /** Holds tls.crt and tls.key of the Secret, which the kubelet refreshes. */
+  /** Contains tls.crt and tls.key of the Secret, which the kubelet refreshes. */
   certificateFolder: `${FOLDER}/serving-cert`,
   configurationHash: `${PREFIX}/configuration.hash`,
   certificateHash: `${PREFIX}/cert.hash`,
-  /** Holds the tokens of the webhook's path; the operator writes it, the operand reads it through the API. */
+  /** Contains the tokens of the webhook's path; the operator writes it, the operand reads it through the API. */
   pathsSecret: `${NAME}-paths`,
   pathsKey: "webhook-paths.json",
   apiGroup: GROUP,
   apiVersion: "v1",
-  /** The variable that makes the operand serve the aggregated API, where its value is Aggregated. */
+  /** The variable that makes the operand serve the aggregated API, if its value is Aggregated. */
   transportVariable: "TRANSPORT",
   apiService: `v1.${GROUP}`,
   webhook: GROUP,
-  /** On the webhook before it is removed, and since when: usher then asks about ProjectRequests again. */
+  /** On the webhook before it is removed, with the time: usher then covers ProjectRequests again. */
   leaving: `${PREFIX}/leaving`,
   reviews: "validatingadmissionreviews",
 } as const;
 
-/** What keeps the operand. */
+/** The manager of the operand. */
 export const OPERATOR = {
   /** Its Deployment, ServiceAccount, roles and Lease. */
   name: "project-request-limit-operator",

@@ -9,7 +9,7 @@ import type { LimitSubject } from "./subject.ts";
 /** Whose limit a namespace counts for. */
 export const REQUESTER = "openshift.io/requester";
 
-/** So that a project can be deleted and created anew at once, while nobody piles up terminating ones. Fixed, as upstream. */
+/** So that a project can be deleted and created again immediately, without accumulating terminating ones. Fixed, as upstream. */
 const FORGIVEN = 2;
 
 export const BY_REQUESTER: Index = {

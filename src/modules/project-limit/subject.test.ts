@@ -31,7 +31,7 @@ describe("the name of a ledger", () => {
     [{ serviceAccountsOf: "alice" }, "n-alice"],
   ])("%j is %s", (subject, name) => expect(ledgerName(subject)).toBe(name));
 
-  // Unpaired surrogates, escapes spelled out, long texts that differ at their end.
+  // Unpaired surrogates, spelled-out escapes, long strings that differ at their end.
   const hostile = fc.oneof(
     fc.string({ unit: "binary" }),
     fc.array(fc.integer({ min: 0, max: 0xffff })).map((units) => String.fromCharCode(...units)),

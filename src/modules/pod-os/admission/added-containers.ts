@@ -1,6 +1,6 @@
 import { isObject, type Json, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
 
-/** Of the pod's security context, what a container has where it says nothing else. */
+/** The part of the pod's security context that a container inherits unless it sets its own. */
 const INHERITED = [
   "runAsNonRoot",
   "runAsUser",
@@ -13,8 +13,8 @@ const INHERITED = [
 const OF_CONTAINER = "container.";
 
 /**
- * Only what was added to a pod: its new ephemeral containers, each with what it inherits, so that none gets from a pod what it may not
- * set itself. The rest of the pod is not judged.
+ * Only the added part of a pod: its new ephemeral containers, each with its inherited settings, so that none gets from
+ * a pod what it may not set itself. The rest of the pod is not evaluated.
  */
 export function addedContainers(
   metadata: JsonObject,

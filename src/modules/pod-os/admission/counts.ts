@@ -32,7 +32,7 @@ export function evaluationCount(
   };
 }
 
-/** Versions beyond the API server's own are one, so that labels of namespaces can't make series without end. */
+/** Versions beyond the API server's own count as one, so that namespace labels can't create unlimited series. */
 function versionLabel({ level, version }: LevelVersion, server: ServerVersion | undefined): string {
   if (level === "privileged" || version === "latest") return "latest";
   const newest = server?.effective.minor ?? Number.POSITIVE_INFINITY;

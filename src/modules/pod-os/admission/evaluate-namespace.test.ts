@@ -44,7 +44,7 @@ async function judged({
 }
 
 describe("labels", () => {
-  test("a bad level and a bad version are invalid, as the API server says it", async () => {
+  test("rejects an invalid level and version like the API server", async () => {
     const { allowed, status } = await judged({ labels: { enforce: "foo", "warn-version": "1.36" } });
     expect(allowed).toBe(false);
     expect(status).toMatchObject({
@@ -90,7 +90,7 @@ describe("the preview", () => {
     );
   });
 
-  test("none on CREATE", async () => {
+  test("no preview on CREATE", async () => {
     expect((await judged({ labels: { enforce: "restricted" } })).lists).toEqual([]);
   });
 
@@ -112,7 +112,7 @@ describe("the preview", () => {
     expect(counts).toEqual([]);
   });
 
-  test("no pod is listed where previews are off", async () => {
+  test("lists no pods if previews are off", async () => {
     const pods = [pod({ name: "a", spec: HOST })];
     const labels = { enforce: "baseline" };
     const { allowed, warnings, lists } = await judged({ labels, old: {}, pods, previewPolicies: false });
@@ -125,7 +125,7 @@ describe("the preview", () => {
     expect(warnings).toContain("a (and 1 other pod): host namespaces");
   });
 
-  test("one pod of each controller comes before further replicas, before the cut, and the total is true", async () => {
+  test("previews one pod per controller before further replicas and the cut, with the true total", async () => {
     const owner = controlledBy("apps/v1", "ReplicaSet", "web");
     const replicas = Array.from({ length: 3_100 }, (_, i) => pod({ name: `web-${i}`, owner }));
     const pods = [...replicas, pod({ name: "zz", spec: HOST })];

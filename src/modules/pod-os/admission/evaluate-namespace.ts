@@ -53,7 +53,7 @@ function textOf({ errors }: NamespacePolicy): string {
   return errors.map(({ field, message }) => `${field}: ${message}`).join(", ");
 }
 
-/** Whether pods that may stay under the old policy may be refused under the new one. */
+/** Whether pods that are admitted under the old policy may be refused under the new one. */
 function isStricter(policy: LevelVersion, old: LevelVersion): boolean {
   if (policyText(policy) === policyText(old) || policy.level === "privileged") return false;
   return policy.version !== old.version || compareLevels(policy.level, old.level) > 0;
@@ -72,7 +72,7 @@ function warningsOf(texts: readonly string[]): Finding[] {
 
 const MODES = ["enforce", "audit", "warn"] as const;
 
-/** Labels of an exempt namespace have no effect, which is hardly what their author expects. */
+/** Labels of an exempt namespace have no effect, which their author rarely expects. */
 function exemptWarning({ request, installation }: Context, policy: PodSecurityPolicy): string[] {
   const defaults = defaultPolicy(settingsOf(installation).podSecurity.configuration);
   if (MODES.every((mode) => policyText(policy[mode]) === policyText(defaults[mode]))) return [];

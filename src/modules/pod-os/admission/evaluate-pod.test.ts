@@ -53,7 +53,7 @@ function judged({ labels = {}, spec = PLAIN, old, change = {}, configuration, ..
   return asked(assembly, requestFor(object, { ...update, ...change }));
 }
 
-test("enforce refuses in upstream's words, with causes, annotation, count and an event on the owner", async () => {
+test("enforce refuses with upstream's text, causes, annotation, count and an event on the owner", async () => {
   const owner = controlledBy("apps/v1", "ReplicaSet", "web");
   const response = await judged({
     labels: { enforce: "restricted" },
@@ -94,7 +94,7 @@ test("without an owner the event is about the namespace", async () => {
   ]);
 });
 
-test("audit and warn inform; equal texts come once", async () => {
+test("audit and warn inform; equal texts occur once", async () => {
   const text = 'would violate PodSecurity "baseline:v1.30": host namespaces (hostPID=true)';
   const labels = { audit: "baseline", "audit-version": "v1.30", warn: "baseline", "warn-version": "v1.30" };
   expect(await judged({ labels, spec: HOST })).toMatchObject({
@@ -140,14 +140,14 @@ test("an empty default is privileged:latest", async () => {
   expect((await judged({ configuration, spec: HOST })).audit["enforce-policy"]).toBe("privileged:latest");
 });
 
-test("privileged counts as latest, whatever its version", async () => {
+test("privileged counts as latest, for any version", async () => {
   const labels = { "enforce-version": "v1.20", warn: "baseline" };
   expect((await judged({ labels })).counts).toEqual([
     "pod_security_evaluations_total allow privileged latest enforce create pod ",
   ]);
 });
 
-test("a bad enforce label is judged as restricted:latest, and noted", async () => {
+test("an invalid enforce label is evaluated as restricted:latest, and noted", async () => {
   const response = await judged({ labels: { enforce: "foo" } });
   expect(response.status?.message).toContain('violates PodSecurity "restricted:latest"');
   expect(response.audit["error"]).toBe(
@@ -202,7 +202,7 @@ describe("updates", () => {
     expect((await judged({ labels, spec, old, change })).allowed).toBe(allowed);
   });
 
-  describe("of ephemeral containers, where only what was added is judged", () => {
+  describe("of ephemeral containers, evaluating only the added part", () => {
     const settings = { ephemeralContainers: "Added" };
     const privileged = { ...debug("x"), securityContext: { privileged: true } };
     const old = {
@@ -210,12 +210,12 @@ describe("updates", () => {
       volumes: [{ name: "v", hostPath: { path: "/" } }],
       ephemeralContainers: [privileged],
     };
-    test("what was there before does not count", async () => {
+    test("existing violations do not count", async () => {
       const spec = { ...old, ephemeralContainers: [debug("y"), privileged] };
       expect((await judged({ labels, settings, spec, old, change: sub })).allowed).toBe(true);
       expect((await judged({ labels, spec, old, change: sub })).allowed).toBe(false);
     });
-    test("what was added does", async () => {
+    test("added ones do", async () => {
       const spec = { ...old, ephemeralContainers: [{ ...privileged, name: "y" }, privileged] };
       const { status } = await judged({ labels, settings, spec, old, change: sub });
       expect(status?.message).toBe(
@@ -237,7 +237,7 @@ describe("updates", () => {
         {},
         'runAsUser=0 (container "y" must not set runAsUser=0)',
       ],
-      ["a user of its own", "restricted", { ...GOOD.securityContext, runAsUser: 0 }, { runAsUser: 1 }, ""],
+      ["its own user", "restricted", { ...GOOD.securityContext, runAsUser: 0 }, { runAsUser: 1 }, ""],
       [
         "a profile",
         "restricted",
@@ -245,9 +245,9 @@ describe("updates", () => {
         {},
         'seccompProfile (container "y" must not set securityContext.seccompProfile.type to "Unconfined")',
       ],
-      ["what the pod does well", "restricted", GOOD.securityContext, {}, ""],
+      ["a good setting of the pod", "restricted", GOOD.securityContext, {}, ""],
       ["sysctls are the pod's", "baseline", { sysctls: [{ name: "kernel.msgmax", value: "1" }] }, {}, ""],
-    ])("what was added inherits of the pod: %s", async (_what, level, securityContext, own, detail) => {
+    ])("an added container inherits from the pod: %s", async (_what, level, securityContext, own, detail) => {
       const before = { ...HOST, securityContext };
       const y = {
         ...debug("y"),
@@ -266,7 +266,7 @@ describe("updates", () => {
         detail === "" ? "" : `pods "p" is forbidden: violates PodSecurity "${level}:latest": ${detail}`,
       );
     });
-    test("an image that changes is judged whole", async () => {
+    test("a changed image evaluates the whole pod", async () => {
       expect((await judged({ labels, settings, spec: image, old: HOST })).allowed).toBe(false);
     });
   });
@@ -287,7 +287,7 @@ test("versions beyond the API server's count as future", async () => {
   expect(counts).toEqual(["pod_security_evaluations_total allow baseline future enforce create pod "]);
 });
 
-test("windowsChecks ask for a user that is no administrator, of explicit Windows pods at restricted", async () => {
+test("windowsChecks require a non-administrator user, for explicit Windows pods at restricted", async () => {
   const labels = { enforce: "restricted" };
   const spec = (user?: string) => ({
     ...PLAIN,
@@ -310,7 +310,7 @@ test("windowsChecks ask for a user that is no administrator, of explicit Windows
   expect(await textOf({ spec: GOOD, settings })).toBe("");
 });
 
-describe("what can't be judged is refused", () => {
+describe("a request that can't be evaluated is refused", () => {
   test("a namespace that can't be read", async () => {
     const assembly = podSecurityWith({ settings: { podSecurity: { mode: "Replace" } } });
     const request = requestFor(pod({ namespace: "away", name: "p" }));
@@ -324,7 +324,7 @@ describe("what can't be judged is refused", () => {
     });
   });
 
-  test("a namespace that has just come is read live", async () => {
+  test("a new namespace is read live", async () => {
     const assembly = podSecurityWith({ settings: { podSecurity: { mode: "Replace" } } });
     const found = { metadata: { name: "new", labels: { "pod-security.kubernetes.io/enforce": "baseline" } } };
     const world = outside({ fact: () => ({ found, complete: true }) });
@@ -333,7 +333,7 @@ describe("what can't be judged is refused", () => {
   });
 
   test.each<[string, Json]>([
-    ["containers that are no list", { containers: "x" }],
+    ["containers that are not a list", { containers: "x" }],
     ["containers that are null", { containers: [null] }],
     ["no spec", "x"],
   ])("%s", async (_what, spec) => {
@@ -344,7 +344,7 @@ describe("what can't be judged is refused", () => {
   });
 });
 
-test("ten thousand containers and keys such as __proto__ are judged", async () => {
+test("evaluates ten thousand containers and keys such as __proto__", async () => {
   const spec = JSON.parse(
     '{"containers":[{"name":"__proto__","securityContext":{"__proto__":{"privileged":true}}}]}',
   );

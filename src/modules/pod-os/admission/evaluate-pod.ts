@@ -12,10 +12,10 @@ import { type Exemption, exemptPod, exemptRequest, ownerOf } from "./exemptions.
 import { type NamespacePolicy, namespacePolicy, policyText } from "./namespace-policy.ts";
 import { evaluateModes, type PodSubject, RULE, withEvent } from "./verdict.ts";
 
-/** The API server never sends others, but a webhook must not judge what it does not know. */
+/** The API server never sends others, but a webhook must not evaluate an unknown resource. */
 const IGNORED = ["exec", "attach", "binding", "eviction", "log", "portforward", "proxy", "status"];
 
-/** Judges a pod in the place of the plugin PodSecurity, in its order. What can't be judged is refused. */
+/** Evaluates a pod in place of the plugin PodSecurity, in its order. Refuses a pod that can't be evaluated. */
 export function evaluatePod(context: Context, exceptions: Exceptions): Result {
   const { request, view, installation } = context;
   const settings = settingsOf(installation).podSecurity;
@@ -25,7 +25,7 @@ export function evaluatePod(context: Context, exceptions: Exceptions): Result {
   if (exempt !== undefined) return exempted(context, exempt);
   const policy = namespacePolicy(context, configuration);
   if ("need" in policy) return policy;
-  // Of a namespace that the source does not have the command says that it is unknown.
+  // A command reports a namespace that the source does not have as unknown.
   if ("failed" in policy && settings.mode === "Foresee") return allow();
   if ("failed" in policy) return failed(context, 500, "InternalError", policy.failed);
   if (isPrivileged(policy)) {
@@ -106,8 +106,9 @@ function failed({ request }: Context, code: number, reason: string, message: str
 }
 
 /**
- * Whether an update of a pod is judged: containers or init containers came or went, an image changed, or an ephemeral container was
- * added. Ephemeral containers are compared by name, for a strategic merge patch puts new ones first.
+ * Whether an update of a pod is evaluated: containers or init containers were added or removed, an image changed, or an
+ * ephemeral container was added. Ephemeral containers are compared by name, because a strategic merge patch puts new
+ * ones first.
  */
 function isSignificantUpdate(spec: JsonObject | undefined, old: JsonObject | undefined): boolean {
   for (const list of ["containers", "initContainers"]) {

@@ -45,7 +45,7 @@ describe("Replace", () => {
     expect((await judged(rollout(), settings)).warnings).toEqual([`would violate ${DETAIL}`]);
   });
 
-  test("also where an update changes nothing, as upstream does", async () => {
+  test("also for an update without changes, like upstream", async () => {
     const update = { operation: "UPDATE", oldObject: deployment() } as const;
     expect((await judged(deployment(), settings, update)).warnings).toHaveLength(1);
   });
@@ -93,7 +93,7 @@ describe("Complement", () => {
 
 describe.each(["Complement", "Replace"])("templates: Deny in %s", (mode) => {
   const settings = { mode, templates: "Deny" };
-  test("refuses, with an event, and nothing is said twice", async () => {
+  test("refuses, with an event, and repeats nothing", async () => {
     const response = await judged(deployment(), settings);
     const message = `deployments.apps "d" is forbidden: violates ${DETAIL}`;
     expect(response).toMatchObject({
@@ -113,24 +113,24 @@ describe.each(["Complement", "Replace"])("templates: Deny in %s", (mode) => {
     ["a changed template", deployment(), deployment(GOOD), false],
     ["an annotation", deployment(BAD, { annotations: { a: "b" } }), deployment(), true],
     [
-      "a finalizer of what is being deleted",
+      "a removed finalizer of an object being deleted",
       deployment({ ...BAD, hostIPC: true }, deleted),
       deployment(),
       true,
     ],
-    ["what has a controller", workload("apps/v1", "ReplicaSet", { spec: BAD, owner }), undefined, true],
+    ["an object with a controller", workload("apps/v1", "ReplicaSet", { spec: BAD, owner }), undefined, true],
   ])("%s", async (_what, object, oldObject, allowed) => {
     const change = oldObject === undefined ? {} : { operation: "UPDATE" as const, oldObject };
     expect((await judged(object, settings, change)).allowed).toBe(allowed);
   });
 
-  test("goes by enforce, not by the other modes", async () => {
+  test("follows enforce, not the other modes", async () => {
     const labels = { audit: "baseline", warn: "baseline" };
     expect((await judged(deployment(), settings, {}, labels)).allowed).toBe(true);
   });
 });
 
-test("templates: Deny judges what hardening has made of a template", async () => {
+test("templates: Deny evaluates a template after hardening", async () => {
   const settings = {
     podSecurity: { mode: "Replace", templates: "Deny" },
     os: { harden: ["shop"] },
@@ -148,7 +148,7 @@ test("templates: Deny judges what hardening has made of a template", async () =>
   const object = structuredClone(deployment(GOOD)) as JsonObject;
   const mutated = await asked(assembly, requestFor(object), { phase: "mutate" });
   expect(mutated.patch).not.toEqual([]);
-  // The draft is edited in place: it is now what the API server would ask about next.
+  // The draft is edited in place: it is now the object of the API server's next call.
   expect((await asked(assembly, requestFor(object))).status).toBeUndefined();
   expect((await asked(assembly, requestFor(deployment(GOOD)))).allowed).toBe(false);
 });

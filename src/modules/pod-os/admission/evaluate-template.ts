@@ -13,8 +13,8 @@ import { namespacePolicy } from "./namespace-policy.ts";
 import { evaluateModes, withEvent } from "./verdict.ts";
 
 /**
- * Informs about the pods that a template would make, as the plugin PodSecurity does, and refuses it where templates are to be
- * denied. What the API server's own plugin says of built-in kinds is not said again. What can't be judged passes.
+ * Reports violations of a template's pods, as the plugin PodSecurity does, and refuses it if templates are denied. The
+ * API server's own messages about built-in kinds are not repeated. A template that can't be evaluated passes.
  */
 export function evaluateTemplate(context: Context, exceptions: Exceptions): Result {
   const { request, object, view, installation } = context;
@@ -54,8 +54,8 @@ export function evaluateTemplate(context: Context, exceptions: Exceptions): Resu
 }
 
 /**
- * A controller's own updates and the removal of finalizers must pass: only what changes a template is refused, and never what is
- * being deleted or belongs to a controller, which would only try again.
+ * A controller's own updates and the removal of finalizers must pass: only a changed template is refused, and never one
+ * that is being deleted or belongs to a controller, which would only retry.
  */
 function isDeniable({ object }: Context, { template }: WorkloadKind): boolean {
   return (

@@ -5,7 +5,7 @@ import { controllerOf } from "../../../core/kubernetes/object.ts";
 import type { View } from "../../../core/view/view.ts";
 import type { PodSecurityConfiguration } from "../configuration.ts";
 
-/** What exempts a request from all three modes. The values are those of the audit annotation. */
+/** The exemptions of a request from all three modes. The values are those of the audit annotation. */
 export type Exemption = "namespace" | "user" | "runtimeClass";
 
 export function exemptRequest(
@@ -26,7 +26,10 @@ export function exemptPod(
     : undefined;
 }
 
-/** What the event of a refusal is about: the controlling owner, else the namespace, and then the event is in it, where its users look. The refused object will not exist. */
+/**
+ * The object of a refusal's event: the controlling owner, else the namespace; the event is in the namespace, where its
+ * users look. The refused object will not exist.
+ */
 export function ownerOf({ object, namespace }: AdmissionRequest, view: View): ObjectReference {
   const owner = object === undefined ? undefined : controllerOf(object);
   if (owner !== undefined) return { ...owner, namespace };

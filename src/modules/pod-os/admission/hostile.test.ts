@@ -19,7 +19,7 @@ const on = podSecurityWith({
 });
 const off = podSecurityWith({ gate: false });
 
-/** What stands where the API server would have a field of the right type. */
+/** A value in place of the API server's type for the field. */
 const junk: fc.Arbitrary<Json> = fc.oneof(
   fc.constantFrom<Json>(null, "x", "", 0, -1, true, false, [], {}, [null], ["x"], [[]], { name: "c" }),
   fc.jsonValue({ maxDepth: 3 }) as fc.Arbitrary<Json>,

@@ -8,7 +8,7 @@ import { type LevelVersion, type PodSecurityPolicy, podSecurityPolicyOf } from "
 
 export type NamespacePolicy = PodSecurityPolicy & { readonly errors: readonly PodFieldError[] };
 
-/** The policy of the request's namespace: from the view, else from the API server, for a namespace that has just come. */
+/** The policy of the request's namespace: from the view, else from the API server, for a new namespace. */
 export function namespacePolicy(
   { request: { namespace }, view, facts }: Context,
   configuration: PodSecurityConfiguration | undefined,

@@ -13,7 +13,7 @@ import { waive } from "./waivers.ts";
 
 /** As many as upstream checks. */
 const MOST_PODS = 3_000;
-/** So many are read to choose from: more than a namespace has in the largest clusters that Kubernetes is tested with. */
+/** This many pods are read to choose from: more than a namespace has in the largest clusters that Kubernetes is tested with. */
 const MOST_READ = 20_000;
 const TIMEOUT_MS = 1_000;
 
@@ -27,7 +27,7 @@ export function podsNeed(namespace: string): Need {
   };
 }
 
-/** The warnings about existing pods that a new enforce policy would not let in, in upstream's words and order. */
+/** The warnings about existing pods that a new enforce policy would refuse, in upstream's wording and order. */
 export function previewOf(
   context: Context,
   exceptions: Exceptions,
@@ -79,7 +79,7 @@ function others(count: number): string {
   return count === 1 ? " (and 1 other pod)" : ` (and ${count} other pods)`;
 }
 
-/** One pod of each controller and all that have none come first: further replicas say nothing new. */
+/** One pod per controller and all without one come first: further replicas add no information. */
 function prioritised(pods: readonly JsonObject[]): JsonObject[] {
   const seen = new Set<string>();
   const first: JsonObject[] = [];

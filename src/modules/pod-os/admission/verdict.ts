@@ -18,20 +18,20 @@ import { waive } from "./waivers.ts";
 /** The name of all findings about Pod Security. */
 export const RULE = "pod-security";
 
-/** A refusal names as many places as a client is shown. */
+/** A refusal names as many paths as a client shows. */
 const MOST_CAUSES = 64;
 
 /** The evaluated pod, or the pod of a template. */
 export interface PodSubject {
   readonly metadata: JsonObject;
   readonly spec: JsonObject;
-  /** Where it is in the object. */
+  /** Its path in the object. */
   readonly path: Path;
 }
 
-/** What Pod Security comes to in the modes that were asked for. */
+/** The result of Pod Security in the requested modes. */
 export interface PodSecurityVerdict {
-  /** `violates PodSecurity "restricted:latest": …`; absent where the pod may come in. */
+  /** `violates PodSecurity "restricted:latest": …`; absent if the pod is allowed. */
   readonly refused: string | undefined;
   readonly findings: readonly Finding[];
   readonly counts: readonly Count[];
@@ -90,7 +90,7 @@ export function evaluateModes(
     }
   }
   if (policy.audit !== undefined) {
-    // Exceptions end here: what they waive is in the audit log all the same.
+    // Exceptions do not affect audit: waived violations are still in the audit log.
     const violations = evaluate(policy.audit);
     level("audit", policy.audit, violations);
     if (violations.length > 0) {
@@ -131,7 +131,7 @@ function exceptionTrace(
   });
 }
 
-/** What a pod violates: of all checks, or of one. */
+/** The violations of a pod: of all checks, or of one. */
 export function violationsOf(
   { view }: Pick<Context, "view">,
   { windowsChecks }: PodOSSettings["podSecurity"],
@@ -193,7 +193,7 @@ function causesOf(violations: readonly CheckFailure[], template: Path): Finding[
     .slice(0, MOST_CAUSES);
 }
 
-/** Puts the event of a refusal on its first finding: on the controlling owner, for a refused pod has nobody who looks at it. */
+/** Attaches the event of a refusal to its first finding: on the controlling owner, because users do not look at a refused pod. */
 export function withEvent(
   findings: readonly Finding[],
   reason: string,

@@ -4,21 +4,22 @@ import { CONTAINER_LISTS } from "../os/tables.ts";
 import type { CheckFailure } from "../security/check.ts";
 
 export interface Waived {
-  /** What is left. */
+  /** The remaining violations. */
   readonly violations: readonly CheckFailure[];
   /** The exceptions that waived something, with the checks that they did it for. */
   readonly used: readonly { readonly exception: Exception; readonly checks: readonly string[] }[];
 }
 
 /**
- * Comparisons of containers with images and names of exceptions, for one check: a pod of 30 containers in a namespace with 1,000
- * exceptions. Each of 19 checks compares them twice, in some milliseconds. Exceptions for some containers waive nothing in a larger pod.
+ * Comparisons of containers with images and names of exceptions, for one check: a pod of 30 containers in a namespace
+ * with 1,000 exceptions. Each of 19 checks compares them twice, in some milliseconds. In a larger pod
+ * container-specific exceptions waive nothing.
  */
 const MOST_COMPARISONS = 30_000;
 
 /**
- * Takes out what exceptions waive. Those for some containers waive a check for these only: it is evaluated again without them, so that the
- * pod itself and its other containers stay bound by it.
+ * Removes waived violations. A container-specific exception waives a check only for its containers: the check is
+ * evaluated again without them, so that it still applies to the pod itself and its other containers.
  */
 export function waive(
   violations: readonly CheckFailure[],

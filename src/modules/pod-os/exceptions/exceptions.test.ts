@@ -59,9 +59,9 @@ describe("it is for the pods that it names", () => {
     ["both containers", { containers: ["a", "b"] }, true],
     ["one image of two", { images: ["registry.example/mesh/*"] }, false],
     ["images by their beginning", { images: ["registry.example/*"] }, true],
-    ["a whole image is no beginning", { images: ["registry.example/"] }, false],
-    ["images that are no list", { images: "registry.example/*" }, false],
-    ["service accounts that are no list", { serviceAccounts: "default" }, false],
+    ["a whole image is not a prefix", { images: ["registry.example/"] }, false],
+    ["images that are not a list", { images: "registry.example/*" }, false],
+    ["service accounts that are not a list", { serviceAccounts: "default" }, false],
   ])("%s", async (_what, spec, allowed) => {
     expect((await judged(privileged(spec))).allowed).toBe(allowed);
   });
@@ -135,7 +135,7 @@ describe("an exception that is written", () => {
     ["without namespaces", { checks: ["privileged"], namespaces: null }, /spec\.namespaces/],
     ["without an end", { checks: ["privileged"], expires: null }, /spec\.expires/],
     ["with an unknown check", { checks: ["hostPort"] }, /"hostPort" is no check.*did you mean "hostPorts"/],
-    ["with a date that is none", { checks: ["privileged"], expires: "soon" }, /spec\.expires/],
+    ["with an invalid date", { checks: ["privileged"], expires: "soon" }, /spec\.expires/],
     ["beyond a year", { checks: ["privileged"], expires: "2027-12-01T00:00:00Z" }, /at most a year from now/],
     ["in the past", { checks: ["privileged"], expires: "2026-01-01T00:00:00Z" }, /in the future/],
     ["with an unknown field", { checks: ["privileged"], users: ["jane"] }, /users/],
@@ -149,7 +149,7 @@ describe("an exception that is written", () => {
   });
 });
 
-test("in Complement, where the API server's plugin refuses the pods, no exception lets a template pass", async () => {
+test("in Complement, where the API server's plugin refuses the pods, no exception admits a template", async () => {
   const deployment = workload("apps/v1", "Deployment", { spec: SPEC });
   for (const [mode, allowed] of [
     ["Complement", false],

@@ -47,7 +47,7 @@ export class Exceptions {
     }
   }
 
-  /** Those in force for a pod, or for the pod of a template. One that would last too long is not in force either. */
+  /** The exceptions in force for a pod, or for the pod of a template. One that would last too long is not in force either. */
   for(namespace: string, metadata: JsonObject, spec: JsonObject, now: number): Exception[] {
     return this.of(namespace).filter((one) => whyNotInForce(one, metadata, spec, now) === undefined);
   }
@@ -58,7 +58,7 @@ export class Exceptions {
   }
 }
 
-/** Why an exception does not count for a pod; `undefined` where it does. */
+/** Why an exception does not apply to a pod; `undefined` if it does. */
 export function whyNotInForce(
   { expires, pods, serviceAccounts }: Exception,
   metadata: JsonObject,
@@ -99,7 +99,7 @@ export function prepareException(object: JsonObject, ref: PolicyRef): Prepared<E
   const problems = exceptionProblems(object);
   const selector = compileSelector(at(spec, "podSelector"), ["spec", "podSelector"]);
   const expires = Date.parse(stringAt(spec, "expires") ?? "");
-  // What is no list names nothing, so that it waives nothing: only an absent field stands for all.
+  // A value that is not a list matches nothing, so that it waives nothing: only an absent field means all.
   const strings = (field: string): string[] | undefined =>
     (at(spec, field) ?? undefined) === undefined
       ? undefined
@@ -126,7 +126,7 @@ export function prepareException(object: JsonObject, ref: PolicyRef): Prepared<E
   };
 }
 
-/** What the schema can't say. The date is compared with the time of writing, where that is given. */
+/** Checks beyond the schema. The date is compared with the time of writing, if given. */
 export function exceptionProblems(object: JsonObject, now?: number): Problem[] {
   const known = [...CHECKS, ...WINDOWS_CHECKS].map(({ id }) => id);
   const problems: Problem[] = [];
@@ -135,7 +135,7 @@ export function exceptionProblems(object: JsonObject, now?: number): Problem[] {
       problems.push(
         problem(
           ["spec", "checks", i],
-          `${JSON.stringify(check.slice(0, 80))} is no check of Pod Security`,
+          `${JSON.stringify(check.slice(0, 80))} is not a check of Pod Security`,
           didYouMean(check, known) ?? `use one of ${known.join(", ")}`,
         ),
       );

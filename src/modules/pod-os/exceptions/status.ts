@@ -16,7 +16,7 @@ export const exceptionStatus = z.strictObject({
   conditions: conditions("Valid: whether all of the exception is valid. Active: whether it counts now."),
 });
 
-/** Namespaces that an exception names and that do not exist. Nothing where namespaces are not known. */
+/** Namespaces of an exception that do not exist. Empty if namespaces are unknown. */
 function missingOf(object: JsonObject, view: View): string[] {
   if (!view.served("namespaces")) return [];
   const names = listAt(object, "spec", "namespaces").filter((name) => typeof name === "string");

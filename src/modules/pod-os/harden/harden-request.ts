@@ -12,7 +12,7 @@ import { CONTAINER_LISTS } from "../os/tables.ts";
 import { validatePodOS } from "../os/validate.ts";
 import { hardenedFields } from "./harden.ts";
 
-/** Each gets two edits, with a finding each. Pods that run have some dozens; an API server takes tens of thousands. */
+/** Each gets two edits, with a finding each. Real pods have some dozens of containers; an API server accepts tens of thousands. */
 const MOST_CONTAINERS = 500;
 
 /** Fills in absent security fields of the pod's OS. A template that has a controller is left to it; its pods are hardened. */
@@ -24,7 +24,7 @@ export function harden(context: Context, { workload, template, isPod }: RequestT
   if (containers > MOST_CONTAINERS) return [notHardened(containers)];
   const resolved = resolvePodOS(template, runtimeClassOf(view, spec));
   if (resolved.contradictions.length > 0) return [];
-  // A Linux field keeps a pod from starting on Windows.
+  // A Linux field prevents a pod from starting on Windows.
   const os = resolved.os ?? (noNodeRuns(view, "windows") ? "linux" : undefined);
   const fields = os === undefined ? [] : hardenedFields(spec, os);
   const path = specPath(workload);
@@ -49,7 +49,7 @@ export function harden(context: Context, { workload, template, isPod }: RequestT
   }
   const after = absent.length === 0 ? undefined : object.get(...path);
   if (isObject(after) && validatePodOS(after).length > before) object.undo(mark);
-  // Confirms to the provenance annotation what an earlier call for the same request has filled in.
+  // Confirms to the provenance annotation the fields that an earlier call for the same request has filled in.
   return fields.flatMap((field) =>
     field.present
       ? [

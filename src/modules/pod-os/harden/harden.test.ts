@@ -29,7 +29,7 @@ describe("fields that hardening fills in", () => {
     ],
     [
       "linux",
-      "what is there stays, whatever it is",
+      "existing values stay, whatever they are",
       {
         securityContext: { runAsNonRoot: false, seccompProfile: { type: "Unconfined" } },
         containers: [{ securityContext: { allowPrivilegeEscalation: true, capabilities: { drop: [] } } }],
@@ -50,7 +50,7 @@ describe("fields that hardening fills in", () => {
     ],
     [
       "linux",
-      "root by a container that says so",
+      "root by an explicit container setting",
       { containers: [{ securityContext: { runAsUser: 0, runAsNonRoot: false } }] },
       [...POD_FIELDS, APE, DROP],
     ],
@@ -85,12 +85,12 @@ describe("fields that hardening fills in", () => {
       { securityContext: { windowsOptions: { gmsaCredentialSpecName: "web" } }, containers: [{}] },
       [WINDOWS[0] ?? ""],
     ],
-    ["plan9", "an OS that nobody knows", { containers: [{}] }, []],
+    ["plan9", "an unknown OS", { containers: [{}] }, []],
   ])("%s: %s", (os, _name, spec, fields) => {
     expect(named(spec, os).sort()).toEqual([...fields].sort());
   });
 
-  test("never throws, and is idempotent on what it fills in, whatever the spec", () => {
+  test("never throws, and is idempotent on filled-in fields, for any spec", () => {
     fc.assert(
       fc.property(jsonWith(anyKey), fc.constantFrom("linux", "windows"), (value: Json, os) => {
         const spec = isObject(value) ? value : { containers: value, securityContext: value };

@@ -20,23 +20,23 @@ export interface HardenedField {
 
 type Containers = readonly { readonly path: Path; readonly container: JsonObject }[];
 
-/** One field that hardening fills in where it is absent. */
+/** One field that hardening fills in if absent. */
 interface Rule {
   readonly os: "linux" | "windows";
   /** Below the pod's spec, or below each container. */
   readonly of: "pod" | "containers";
   readonly path: Path;
   readonly value: Json;
-  /** Where the field would be refused by the API server, or keep a container from starting. */
+  /** If the API server would refuse the field, or it would prevent a container from starting. */
   readonly unless?: (context: { readonly spec: JsonObject; readonly container: Json | undefined }) => boolean;
 }
 
 /**
- * What restricted asks for and an OS allows.
+ * The fields that restricted requires and an OS allows.
  *
  * - Absent fields only; a field with any value stays, also one that restricted refuses.
  * - No field that the API server forbids for the OS, or refuses beside another field of the same pod.
- * - No field that keeps a container from starting which the same spec says must run as root.
+ * - No field that prevents a container from starting that the same spec runs as root.
  */
 const RULES: readonly Rule[] = [
   {
@@ -84,7 +84,10 @@ const RULES: readonly Rule[] = [
   },
 ];
 
-/** The fields that a pod of this OS lacks, or has as hardening would set them, in the order of the rules. Linear in the spec. */
+/**
+ * The fields that a pod of this OS does not have, or has as hardening would set them, in the order of the rules. Linear
+ * in the spec.
+ */
 export function hardenedFields(spec: JsonObject, os: string): HardenedField[] {
   const fields: HardenedField[] = [];
   const containers = containersOf(spec);
@@ -106,7 +109,7 @@ export function hardenedFields(spec: JsonObject, os: string): HardenedField[] {
   return fields;
 }
 
-/** Another value also where a parent is not an object: the API server refuses such a pod by itself. */
+/** Also another value if a parent is not an object: the API server refuses such a pod by itself. */
 function stateOf(object: JsonObject, { path, value }: Rule): "absent" | "present" | "other" {
   let here: Json | undefined = object;
   for (const step of path) {
@@ -118,7 +121,7 @@ function stateOf(object: JsonObject, { path, value }: Rule): "absent" | "present
   return equal(here, value) ? "present" : "other";
 }
 
-/** Ephemeral containers come later, by a request of their own. */
+/** Ephemeral containers are added later, by a separate request. */
 function containersOf(spec: JsonObject): Containers {
   return ["initContainers", "containers"].flatMap((list) =>
     listAt(spec, list).flatMap((container, i) =>
@@ -127,7 +130,7 @@ function containersOf(spec: JsonObject): Containers {
   );
 }
 
-/** The user is root by the spec itself, and nothing in the container says otherwise. */
+/** The spec itself sets the root user, and nothing in the container overrides it. */
 function runsAsRoot(spec: JsonObject, container: JsonObject): boolean {
   if (typeof at(container, "securityContext", "runAsNonRoot") === "boolean") return false;
   const user = at(container, "securityContext", "runAsUser") ?? at(spec, "securityContext", "runAsUser");

@@ -19,7 +19,7 @@ export const binding: Handler = {
       rules: gates.enabled(IDENTIFY_POD_OS)
         ? [{ ...V1, resources: ["pods/binding", "bindings", "pods"] }]
         : [],
-      // A cluster must be able to bind pods whatever becomes of usher; the kubelet refuses what passes here.
+      // A cluster must be able to bind pods in any state of usher; the kubelet refuses mismatches that pass here.
       failure: "open",
       tooLarge: settingsOf(installation).os.nodeMismatch === "Deny" ? "deny" : "allow",
       timeoutSeconds: 1,

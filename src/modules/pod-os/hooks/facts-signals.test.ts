@@ -35,7 +35,7 @@ test("a refused contradiction raises PodOSNotSupported on the owner", async () =
   });
 });
 
-test("by default a pod without spec.os is neither refused nor edited, whatever else it says", async () => {
+test("by default a pod without spec.os is neither refused nor edited, whatever its other fields", async () => {
   const object = pod({
     spec: { ...SPEC, ...LINUX_ONLY, hostPID: true },
     labels: { "kubernetes.io/os": "windows" },

@@ -15,7 +15,7 @@ function judged(object: JsonObject, os: JsonObject = {}, change: Partial<Admissi
 }
 
 describe("spec.os without a selector", () => {
-  test.each(["Pod", "Deployment", "DaemonSet", "CronJob"])("%s is warned about", (kind) => {
+  test.each(["Pod", "Deployment", "DaemonSet", "CronJob"])("warns about %s", (kind) => {
     const group = kind === "CronJob" ? "batch/v1" : "apps/v1";
     const object = kind === "Pod" ? pod({ spec: WINDOWS }) : workload(group, kind, { spec: WINDOWS });
     const { findings, denials } = judged(object, { contradictions: "Deny" });
@@ -32,7 +32,7 @@ describe("spec.os without a selector", () => {
   test.each<[string, JsonObject]>([
     ["a selector", { ...WINDOWS, nodeSelector: { "kubernetes.io/os": "windows" } }],
     ["no spec.os", CONTAINERS],
-  ])("%s: nothing", (_name, spec) => expect(judged(pod({ spec })).findings).toEqual([]));
+  ])("ignores %s", (_name, spec) => expect(judged(pod({ spec })).findings).toEqual([]));
 
   test("a pod that has its node already: the scheduler does not see it", async () => {
     const object = pod({ spec: { ...WINDOWS, nodeName: "n" } });
@@ -42,12 +42,12 @@ describe("spec.os without a selector", () => {
 });
 
 describe("os.contradictions", () => {
-  test("Warn warns, Disabled says nothing, Deny refuses", () => {
+  test("Warn warns, Disabled ignores, Deny refuses", () => {
     expect(judged(pod({ spec: BAD }))).toMatchObject({
       denials: [],
       findings: [{ code: "USHER-O01", warn: 60 }],
     });
-    // Off is the earlier word.
+    // Off is the earlier value.
     for (const contradictions of ["Disabled", "Off"])
       expect(judged(pod({ spec: BAD }), { contradictions }).findings).toEqual([]);
     const { denials } = judged(pod({ spec: BAD }), { contradictions: "Deny" });
@@ -72,7 +72,7 @@ describe("os.contradictions", () => {
     });
   });
 
-  test("Deny judges only changed templates, nothing that is being deleted and no template of a controller", () => {
+  test("Deny evaluates only changed templates, no object being deleted and no template of a controller", () => {
     const stored = workload("apps/v1", "Deployment", { spec: BAD });
     const deny = { contradictions: "Deny" };
     expect(judged(stored, deny).denials).toHaveLength(1);

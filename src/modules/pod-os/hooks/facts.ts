@@ -15,7 +15,7 @@ import { IDENTIFY_POD_OS, MODULE, settingsOf } from "../settings.ts";
 import { type Handler, workloadRules } from "./handler.ts";
 import { isChanged, type RequestTemplate, requestTemplate } from "./request-template.ts";
 
-/** A pod of a known OS shows what names it. */
+/** A pod of a known OS is counted with its source. */
 function podCount(view: View, { template, isPod }: RequestTemplate): Count[] {
   if (!isPod) return [];
   const { os, source } = resolvePodOS(template, runtimeClassOf(view, template.spec));
@@ -24,11 +24,11 @@ function podCount(view: View, { template, isPod }: RequestTemplate): Count[] {
 
 const UPDATES = "pod-os-pod-updates";
 
-/** The API server refuses all that is judged of a pod's update, so it has no reason to call; reviews without one have. */
+/** The API server itself refuses every evaluated change of a pod's update, so it need not call; reviews without one do. */
 const OS_CHANGED =
   "has(object.spec.os) != has(oldObject.spec.os) || (has(object.spec.os) && object.spec.os != oldObject.spec.os)";
 
-/** Reports what is wrong about the OS of pods and templates. */
+/** Reports problems about the OS of pods and templates. */
 export const facts: Handler = {
   name: MODULE,
   rule: { kind: "Setting", name: "os.contradictions" },
@@ -99,7 +99,7 @@ export const facts: Handler = {
   },
 };
 
-/** Most pods mention no OS at all, and there is nothing to say about them. */
+/** Most pods mention no OS at all, and need no evaluation. */
 function mentionsOS(pod: string): string {
   return [
     `has(${pod}.spec.os)`,
@@ -113,8 +113,8 @@ function mentionsOS(pod: string): string {
 export const MENTIONS_OS = mentionsOS("object");
 
 /**
- * The same of a pod template, before or after an update. Only of Kubernetes' own kinds is it known what stands at `spec.template`: about
- * others usher is asked, as a condition that fails lets everything pass.
+ * The same for a pod template, before or after an update. Only for Kubernetes' own kinds is the content of
+ * `spec.template` known: usher is called for others, because a failing condition lets everything pass.
  */
 const TEMPLATE_MENTIONS_OS = [
   "!(request.resource.group in ['', 'apps', 'batch']) || !has(object.spec) || !has(object.spec.template) || !has(object.spec.template.metadata)",

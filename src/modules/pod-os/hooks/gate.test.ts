@@ -57,12 +57,12 @@ describe("off", () => {
   });
 });
 
-test("what a later webhook adds is dropped as well", () => {
+test("a later webhook's addition is dropped as well", () => {
   const dropping = off.hooks.filter(({ phase }) => phase === "mutate");
   expect(dropping.map(({ reinvocation }) => reinvocation)).toEqual(["IfNeeded", "IfNeeded"]);
 });
 
-test("on, nothing is dropped", async () => {
+test("with the gate on, nothing is dropped", async () => {
   const on = podSecurityWith({});
   const response = await asked(on, requestFor(pod({ spec: WINDOWS })), { phase: "mutate" });
   expect(response.patch).toEqual([]);

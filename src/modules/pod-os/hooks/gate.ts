@@ -22,8 +22,8 @@ const COMMON = {
 } as const;
 
 /**
- * With the gate off, `spec.os` is dropped as an API server without the field drops it: silently, on CREATE and where the stored object
- * has none. What is stored with it keeps it, or each update would roll a workload out.
+ * With the gate off, `spec.os` is dropped as by an API server without the field: silently, on CREATE and if the stored
+ * object has none. Stored objects keep it, otherwise each update would roll a workload out.
  */
 export const gate: Handler = {
   name: NAME,
@@ -59,7 +59,7 @@ export const gate: Handler = {
     const path = [...specPath(workload), "os"];
     if (object.get(...path) === undefined || (at(object.old, ...path) ?? undefined) !== undefined)
       return allow();
-    // A controller compares the templates that it makes with its own: of another one it would make more without end.
+    // A controller compares its templates with its own: if they differed it would create more without end.
     if (workload.template.length > 0 && controllerOf(object.object) !== undefined) return allow();
     object.remove(path, undefined);
     return allow();

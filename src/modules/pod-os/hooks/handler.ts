@@ -7,19 +7,19 @@ import type { Installation } from "../../../core/module/installation.ts";
 import type { Context, TraceEntry } from "../../../core/module/module.ts";
 import type { Exceptions } from "../exceptions/exceptions.ts";
 
-/** One question that this module answers: when it is asked, and how it is answered. */
+/** One question that this module answers: its hooks, and its evaluation. */
 export interface Handler {
-  /** The name by which its hooks are asked. */
+  /** The name of its hooks. */
   readonly name: string;
-  /** Empty where the settings have no use for it. */
+  /** Empty if the settings do not need it. */
   readonly hooks: (installation: Installation, gates: Gates) => readonly Hook[];
   readonly evaluate: (context: Context, exceptions: Exceptions) => Result;
-  /** The setting, gate or level that a trace names, and what the trace says where the handler found nothing. */
+  /** The setting, gate or level that a trace names, and the trace's text if the handler found nothing. */
   readonly rule: PolicyRef;
   readonly nothing: string;
 }
 
-/** Evaluates a handler, and reports it in the trace where it has not reported its own levels and exceptions. */
+/** Evaluates a handler, and reports it in the trace unless it has reported its own levels and exceptions. */
 export function runHandler(handler: Handler, context: Context, exceptions: Exceptions): Result {
   const { trace, object } = context;
   if (trace === undefined) return handler.evaluate(context, exceptions);

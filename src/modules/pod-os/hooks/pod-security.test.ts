@@ -5,7 +5,7 @@ import { requestFor } from "../../../../test/builders/request.ts";
 
 const PLAIN = { containers: [{ name: "c", image: "i" }] };
 
-test("the hooks are closed, wait 5 s, and have open shadow hooks for the control plane's namespaces", () => {
+test("the hooks are fail-closed, with a timeout of 5 s, and have fail-open shadow hooks for the control plane's namespaces", () => {
   const hooks = podSecurityWith({ settings: { podSecurity: { mode: "Replace" } } }).hooks.filter(({ name }) =>
     name.startsWith("pod-security"),
   );
@@ -46,7 +46,7 @@ test("the hooks are closed, wait 5 s, and have open shadow hooks for the control
   });
 });
 
-test("in Complement no hook is closed, whatever else is switched on", () => {
+test("in Complement no hook is fail-closed, with any other settings", () => {
   const os = { contradictions: "Deny", write: true, harden: ["shop"], nodeMismatch: "Deny" };
   for (const settings of [{}, { podSecurity: { templates: "Deny" }, os }])
     for (const gate of [true, false])

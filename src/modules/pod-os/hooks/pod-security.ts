@@ -20,14 +20,14 @@ function changed(field: string): string {
 }
 
 /**
- * While usher is away, labels and finalizers of pods must change, scheduling gates must open and tolerations be added: only what could
- * be judged waits for it.
+ * While usher is down, labels and finalizers of pods must change, scheduling gates must be removable and tolerations be
+ * added: only changes that Pod Security evaluates wait for it.
  */
 const CONTAINERS_CHANGED = CONTAINER_LISTS.map((list) => changed(`spec.${list}`)).join(" || ");
 
 const LABELS_CHANGED = `request.operation == 'CREATE' || ${changed("metadata.labels")}`;
 
-/** Judges pods and namespaces in the place of the API server's plugin PodSecurity. */
+/** Evaluates pods and namespaces in place of the API server's plugin PodSecurity. */
 export const podSecurity: Handler = {
   name: NAME,
   rule: { kind: "PodSecurity", name: NAME },
@@ -41,9 +41,9 @@ export const podSecurity: Handler = {
       phase: "validate",
       rules,
       failure: "closed",
-      // Whether its namespace enforces a level is not looked up for a pod that no level can be compared with.
+      // The enforced level is not looked up for a pod that no level applies to.
       tooLarge: "deny",
-      // Labels of the control plane's namespaces hold too, and usher must not be in the way there.
+      // Labels of the control plane's namespaces apply too, and usher must not block them.
       openShadow: true,
       timeoutSeconds: 5,
       sideEffects: "NoneOnDryRun",

@@ -16,8 +16,9 @@ export interface RequestTemplate {
 }
 
 /**
- * A pod on CREATE; a template on CREATE and where an UPDATE changes it. Else nothing: what is stored already is judged and edited only by
- * who changes it, so that no status, annotation or finalizer of it is refused and nothing rolls out.
+ * A pod on CREATE; a template on CREATE and if an UPDATE changes it. Otherwise `undefined`: stored objects are
+ * evaluated and edited only when they change, so that no status, annotation or finalizer update is refused and nothing
+ * rolls out.
  */
 export function changedTemplate(context: Context): RequestTemplate | undefined {
   const found = requestTemplate(context);
@@ -29,7 +30,7 @@ export function isChanged({ request, object }: Context, { workload }: RequestTem
   return request.operation === "CREATE" || object.changed([workload.template]);
 }
 
-/** The same, also where nothing of the template changes. */
+/** The same, also if the template is unchanged. */
 export function requestTemplate({ request, object, installation }: Context): RequestTemplate | undefined {
   const { resource, operation, subResource } = request;
   const workload = installation.workloads.byResource(resource.group, resource.resource);

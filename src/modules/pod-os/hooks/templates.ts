@@ -3,7 +3,7 @@ import { evaluateTemplate } from "../admission/evaluate-template.ts";
 import { MODULE, settingsOf } from "../settings.ts";
 import { type Handler, workloadRules } from "./handler.ts";
 
-/** Judges pod templates: in the place of the API server's plugin, or what that does not. */
+/** Evaluates pod templates: in place of the API server's plugin, or what the plugin does not cover. */
 export const templates: Handler = {
   name: "pod-security-templates",
   hooks: (installation) => {
@@ -21,7 +21,7 @@ export const templates: Handler = {
         failure: "open",
         tooLarge: action === "Deny" ? "deny" : "allow",
         timeoutSeconds: 5,
-        // An open hook hinders nobody, and labels of the control plane's namespaces hold too.
+        // A fail-open hook blocks nothing, and labels of the control plane's namespaces apply too.
         namespaces: { except: [installation.namespace] },
         sideEffects: "NoneOnDryRun",
       },

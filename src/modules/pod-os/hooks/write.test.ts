@@ -57,8 +57,8 @@ describe("os.write", () => {
     ["mirror pods", WINDOWS, { annotations: { "kubernetes.io/config.mirror": "x" } }, {}],
     ["an update of a pod", WINDOWS, {}, { operation: "UPDATE", oldObject: podWith({}) }],
     ["another system's namespace", WINDOWS, { namespace: "kube-system" }, {}],
-    ["a selector that is none", { ...WINDOWS, nodeSelector: "x" }, {}, {}],
-  ])("nothing: %s", (_name, spec, parts, change) => {
+    ["an invalid selector", { ...WINDOWS, nodeSelector: "x" }, {}, {}],
+  ])("writes nothing: %s", (_name, spec, parts, change) => {
     expect(mutated(podWith(spec, parts), { write: true }, MIXED, change).draft.edits).toEqual([]);
   });
 
@@ -72,7 +72,7 @@ describe("os.write", () => {
     expect(at(spec, "nodeSelector")).toBeUndefined();
   });
 
-  test("a RuntimeClass says the OS of a template", () => {
+  test("a RuntimeClass determines the OS of a template", () => {
     const runtimeClass = {
       apiVersion: "node.k8s.io/v1",
       kind: "RuntimeClass",
@@ -85,7 +85,7 @@ describe("os.write", () => {
     expect(at(written(object, {}, [...MIXED, runtimeClass]), "template", "spec")).toMatchObject(WINDOWS);
   });
 
-  test("what is missing on the pod itself is not written where the API server would refuse it", () => {
+  test("a missing part of the pod itself is not written if the API server would refuse it", () => {
     const { draft, findings } = mutated(podWith({ ...SELECTOR, hostPID: true }), { write: true });
     expect(draft.edits).toEqual([]);
     expect(findings).toMatchObject([{ code: "USHER-O02", outcome: "skipped" }]);
@@ -132,7 +132,7 @@ describe("os.harden", () => {
   const hardened = (object: JsonObject, nodes: JsonObject[], settings: JsonObject = {}) =>
     mutated(object, { harden: ["shop"], ...settings }, nodes);
 
-  test("an unknown OS gets Linux fields only where no node is Windows", () => {
+  test("an unknown OS gets Linux fields only if no node is Windows", () => {
     expect(hardened(podWith({}), LINUX_NODES).draft.object["spec"]).toMatchObject({
       securityContext: { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } },
       containers: [{ securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } } }],
@@ -145,7 +145,7 @@ describe("os.harden", () => {
     expect(hardened(podWith({}), []).draft.edits, "no node is known").toEqual([]);
   });
 
-  test("each OS gets its own fields, and what is written counts", () => {
+  test("each OS gets its own fields, and written values count", () => {
     const linux = hardened(podWith({ os: { name: "linux" } }), MIXED).draft.object["spec"];
     expect(at(linux, "securityContext", "seccompProfile")).toEqual({ type: "RuntimeDefault" });
     const windows = hardened(podWith(SELECTOR), MIXED, { write: true }).draft.object["spec"];
@@ -156,7 +156,7 @@ describe("os.harden", () => {
     expect(at(windows, "containers", 0, "securityContext")).toBeUndefined();
   });
 
-  test("only in its namespaces, not where places contradict, not in templates of a controller", () => {
+  test("only in its namespaces, not with contradictions, not in templates of a controller", () => {
     expect(hardened(podWith({}, { namespace: "other" }), LINUX_NODES).draft.edits).toEqual([]);
     expect(hardened(podWith({ ...SELECTOR, os: { name: "linux" } }), LINUX_NODES).draft.edits).toEqual([]);
     const owner = controlledBy("apps/v1", "Deployment", "web");
@@ -178,7 +178,7 @@ describe("os.harden", () => {
       );
   });
 
-  test("hardens a pod of 500 containers, and says that it leaves a larger one alone", () => {
+  test("hardens a pod of 500 containers, and reports that it skips a larger one", () => {
     const many = (length: number) => ({ containers: Array.from({ length }, (_, i) => ({ name: `c${i}` })) });
     // Two fields of the pod, two of each container, and the provenance annotation.
     expect(hardened(pod({ spec: many(500) }), LINUX_NODES).draft.edits).toHaveLength(1_003);
@@ -215,17 +215,17 @@ test("the provenance annotation names the setting of each edit, and keeps it at 
   expect(provenanceOf(mutated(draft.object, settings).draft.object)).toMatchObject(expected);
 });
 
-test("without settings no pod is changed, and no hook asks to", () => {
+test("without settings no pod is changed, and no mutating hook is registered", () => {
   expect(podOSWith(MIXED).hooks.filter(({ phase }) => phase === "mutate")).toEqual([]);
   expect(mutated(podWith(WINDOWS), {}).draft.edits).toEqual([]);
 });
 
-test("usher is asked again where a later webhook changed the object", () => {
+test("usher is called again if a later webhook changed the object", () => {
   const hook = podOSWith(MIXED, { write: true }).hooks.find(({ phase }) => phase === "mutate");
   expect(hook?.reinvocation).toBe("IfNeeded");
 });
 
-test("pods that mention no OS are asked about only where some are hardened", () => {
+test("pods that mention no OS are covered only if some are hardened", () => {
   const conditions = (os: JsonObject) =>
     podOSWith(MIXED, os).hooks.find(({ phase }) => phase === "mutate")?.conditions;
   expect(conditions({ write: true })).toMatchObject([{ name: "mentions-os" }]);
@@ -243,7 +243,7 @@ describe("a reapply", () => {
   };
   const HARDENED = { write: true, harden: ["shop"] };
 
-  test("writes the same again where the settings are the same", () => {
+  test("writes the same again with the same settings", () => {
     const stored = mutated(template(WINDOWS), HARDENED).draft.object;
     expect(provenanceOf(stored).map(({ policy }) => policy)).toEqual([
       "Setting/os.harden",
@@ -252,7 +252,7 @@ describe("a reapply", () => {
     expect(reapplied(stored, HARDENED)["spec"]).toEqual(stored["spec"]);
   });
 
-  test("takes back what a setting that was switched off had written", () => {
+  test("removes values of a setting that was switched off", () => {
     const stored = mutated(template(WINDOWS), HARDENED).draft.object;
     const now = reapplied(stored, { write: true });
     expect(now["spec"]).toEqual(mutated(template(WINDOWS), { write: true }).draft.object["spec"]);

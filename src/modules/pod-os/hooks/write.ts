@@ -19,16 +19,16 @@ const MENTIONED = {
   expression: `request.resource.resource != "pods" || ${SENT_PROVENANCE} || ${MENTIONS_OS}`,
 };
 
-/** Edited only when they are created: hardly any field of a pod, or of the template of a Job, can change afterwards. */
+/** Edited only at creation: few fields of a pod, or of the template of a Job, can change afterwards. */
 function isImmutable({ group, kind }: WorkloadKind): boolean {
   return (group === "" && kind === "Pod") || (group === "batch" && kind === "Job");
 }
 
-/** Writes the OS, its selector and security fields, before anything is judged. */
+/** Writes the OS, its selector and security fields, before evaluation. */
 export const write: Handler = {
   name: NAME,
   rule: { kind: "Setting", name: "os.write, os.harden" },
-  nothing: "the OS is not known, is written already, or may not be written here",
+  nothing: "the OS is not known, is already written, or may not be written here",
   hooks: (installation, gates) => {
     const { os } = settingsOf(installation);
     const exempt = exemptNamespaces(installation);
@@ -53,7 +53,7 @@ export const write: Handler = {
         namespaces: os.write ? { except: exempt } : { only: hardened },
         ...(hardened.length > 0 ? {} : { conditions: [MENTIONED] }),
         sideEffects: "NoneOnDryRun",
-        // A later webhook may add a container, or a selector that says which OS.
+        // A later webhook may add a container, or a selector for an OS.
         reinvocation: "IfNeeded",
       },
     ];
@@ -67,7 +67,7 @@ export const write: Handler = {
     if (changed === undefined || (changed.isPod && isMirrorPod(object.object))) return allow();
     if (request.operation === "UPDATE" && isImmutable(changed.workload)) return allow();
     const findings = os.write ? writeOS(context, changed) : [];
-    // The draft is edited in place, so hardening sees the OS that was written.
+    // The draft is edited in place, so hardening sees the written OS.
     const written = changedTemplate(context) ?? changed;
     const hardened = os.harden.includes(request.namespace) ? harden(context, written) : [];
     return allow([...findings, ...hardened]);

@@ -15,7 +15,7 @@ const DENY = { nodeMismatch: "Deny", write: true };
 const NODES = [
   osNode("lin", { label: "linux", reports: "linux" }),
   osNode("win", { label: "windows", reports: "windows" }),
-  // The label was changed by someone; the kubelet reports the truth.
+  // The label was changed by another client; the kubelet reports the truth.
   osNode("drifted", { label: "windows", reports: "linux" }),
   osNode("silent", {}),
 ];
@@ -87,7 +87,7 @@ describe("nodeMismatch: Deny", () => {
     });
   });
 
-  test("goes by what the kubelet reports, not by the label", async () => {
+  test("uses the kubelet's report, not the label", async () => {
     expect((await bound(bindingOf("drifted"))).denials).toHaveLength(1);
   });
 
@@ -136,7 +136,7 @@ describe("nodeMismatch: Deny", () => {
     ]);
   });
 
-  test("a label that is the node's own passes, with one read", async () => {
+  test("a label equal to the node's passes, with one read", async () => {
     const right = pod({ spec: CONTAINERS, labels: { "kubernetes.io/os": "linux" } });
     const { findings, reads } = await bound(bindingOf("lin"), { pod: right });
     expect([findings, reads.length]).toEqual([[], 1]);
@@ -152,7 +152,7 @@ describe("nodeMismatch: Deny", () => {
       1,
     ],
     ["an earlier pod of that name", bindingOf("lin", { metadata: { uid: "other" } }), {}, 1],
-    ["a pod that is gone", bindingOf("lin"), { pod: { absent: "NotFound" } }, 1],
+    ["a deleted pod", bindingOf("lin"), { pod: { absent: "NotFound" } }, 1],
     ["a pod that can't be read", bindingOf("lin"), { pod: { failed: "timed out" } }, 1],
     ["another kind of target", bindingOf("x", { target: { kind: "Pod", name: "lin" } }), {}, 0],
     ["no target", bindingOf("x", { target: {} }), {}, 0],
@@ -178,7 +178,7 @@ test("nodeMismatch: Warn lets it pass with a warning and an event", async () => 
   expect(findings).toMatchObject([{ code: "USHER-O04", warn: 60, event: { reason: "PodOSNotSupported" } }]);
 });
 
-test("the hook fails open after a second, for both URLs and pods with a node", () => {
+test("the hook is fail-open after a second, for both URLs and pods with a node", () => {
   const gates = new Gates([], new Map());
   const on = { enabled: () => true } as unknown as Gates;
   const [hook] = part.hooks(DEFAULT_INSTALLATION, on);

@@ -12,10 +12,11 @@ import { NODES, nodeOS } from "./node-os.ts";
 /**
  * Compares the OS of a pod with that of its node, as the kubelet does, before the pod is bound to it.
  *
- * - By `spec.os` and by the pod's label `kubernetes.io/os`, the two that a kubelet compares; the label alone never refuses.
- * - Never mirror pods, nor where the node or its OS is unknown.
- * - At most one read of the pod and one of the node; a node in the view is read only before something is said against it.
- * - What can't be read passes: the kubelet still decides.
+ * - By `spec.os` and by the pod's label `kubernetes.io/os`, the two that a kubelet compares; the label alone never
+ *   refuses.
+ * - Never for mirror pods, nor if the node or its OS is unknown.
+ * - At most one read of the pod and one of the node; a node in the view is read only before a mismatch is reported.
+ * - Passes if something can't be read: the kubelet still decides.
  */
 export function evaluateNode(context: Context): Result {
   const { request } = context;
@@ -47,7 +48,7 @@ function evaluatePod(context: Context, pod: JsonObject | undefined): Result {
   return pod === undefined || node === "" ? allow() : compare(context, pod, node);
 }
 
-/** `label` is what a Binding puts over the pod's own. */
+/** `label` is the value that a Binding sets over the pod's own. */
 function compare(context: Context, pod: JsonObject, nodeName: string, label?: string): Result {
   const os = stringAt(pod, "spec", "os", "name") ?? "";
   const labelled = label ?? stringAt(labelsOf(pod), OS_LABEL);
@@ -71,7 +72,7 @@ function compare(context: Context, pod: JsonObject, nodeName: string, label?: st
 }
 
 interface Mismatch {
-  /** Empty: the pod says nothing of its OS but by its label. */
+  /** Empty: the pod names its OS only by its label. */
   readonly os: string;
   readonly labelled: string | undefined;
   readonly node: string;

@@ -24,7 +24,7 @@ export const NODES: Read = {
   why: "know which operating systems there are",
 };
 
-/** What the kubelet reports of itself, else its label, which anyone who may patch nodes can change. */
+/** The kubelet's report, else the label, which any client that may patch nodes can change. */
 export function nodeOS(node: JsonObject): string | undefined {
   return reportedOS(node) ?? labelledOS(node);
 }
@@ -42,7 +42,7 @@ function named(os: string | undefined): string | undefined {
   return os === "" ? undefined : os;
 }
 
-/** The label's value where it is not what the kubelet reports; empty where the label is missing. */
+/** The label's value if it differs from the kubelet's report; empty if the label is missing. */
 export function driftedLabel(node: JsonObject): string | undefined {
   const reported = reportedOS(node);
   const label = stringAt(labelsOf(node), OS_LABEL) ?? "";
@@ -52,7 +52,7 @@ export function driftedLabel(node: JsonObject): string | undefined {
 /** From this minor version on the kubelet refuses pods of another OS. */
 const REFUSING_MINOR = 23;
 
-/** The version of a kubelet that runs pods whatever their OS. */
+/** The version of a kubelet that runs pods of any OS. */
 export function oldKubelet(node: JsonObject): string | undefined {
   const text = stringAt(node, "status", "nodeInfo", "kubeletVersion") ?? "";
   const version = parseVersion(text);

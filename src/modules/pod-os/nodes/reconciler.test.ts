@@ -30,7 +30,7 @@ describe("the OS label of nodes", () => {
     ],
     ["is missing", { reports: "linux" }, "label kubernetes.io/os is missing, but the kubelet reports linux"],
     ["can't be compared", { label: "linux" }, undefined],
-    ["is written otherwise than by a virtual kubelet", { label: "linux", reports: "Linux" }, undefined],
+    ["differs from that of a virtual kubelet", { label: "linux", reports: "Linux" }, undefined],
   ])("%s", (_name, node, message) => {
     const result = reconciled(podOSWith([osNode("n", node)]));
     expect(result).toMatchObject({ writes: [] });
@@ -53,7 +53,7 @@ describe("the OS label of nodes", () => {
     expect(reconciled(assembly, undefined, state)).toMatchObject({ events: [] });
   });
 
-  test("is repaired from what the kubelet reports, where switched on", () => {
+  test("is repaired from the kubelet's report, if enabled", () => {
     const node = osNode("n", { label: "windows", reports: "linux" });
     const assembly = podOSWith([node], REPAIR);
     expect(reconciled(assembly)).toEqual({ need: [LIVE] });
@@ -100,7 +100,7 @@ test("gauges count both", () => {
   ]);
 });
 
-test("a node that is gone is forgotten", () => {
+test("a deleted node is removed from the state", () => {
   const state = reconciler.initialState();
   state.set("n", "x");
   const { view } = podOSWith([]);
@@ -110,7 +110,7 @@ test("a node that is gone is forgotten", () => {
   expect(state.size).toBe(0);
 });
 
-test("nothing is said or repaired of a node that is being deleted, nor with the gate off", () => {
+test("nothing is reported or repaired for a node being deleted, nor with the gate off", () => {
   const drifted = osNode("n", { label: "windows", reports: "linux" });
   const metadata = { ...(drifted["metadata"] as JsonObject), deletionTimestamp: "2026-11-16T00:00:00Z" };
   expect(reconciled(podOSWith([{ ...drifted, metadata }], REPAIR))).toEqual({ writes: [] });

@@ -16,7 +16,7 @@ import { driftedLabel, NODES, oldKubelet, reportedOS } from "./node-os.ts";
 
 export type NodeKey = { readonly kind: "node"; readonly name: string };
 
-/** What was last said of each node, so that an event is written once for each change. */
+/** The last report about each node, so that an event is written once per change. */
 export type NodeState = Map<string, string>;
 
 const DRIFTED = "usher_pod_os_drifted_nodes";
@@ -37,7 +37,7 @@ export const NODE_METRICS: readonly Metric[] = [
   },
 ];
 
-/** Reports nodes whose OS label drifted and kubelets that do not refuse; repairs the label from what the kubelet reports. */
+/** Reports nodes with a drifted OS label and kubelets that do not refuse; repairs the label from the kubelet's report. */
 export const nodeReconciler: Reconciler<NodeKey, NodeState> = {
   initialState: () => new Map(),
   keys: ({ resource, name, object }, state) => {
@@ -67,7 +67,7 @@ export const nodeReconciler: Reconciler<NodeKey, NodeState> = {
   },
 };
 
-/** The write rests on the stored node: the view keeps no resourceVersion, which changes with every heartbeat. */
+/** The write is based on the stored node: the view keeps no resourceVersion, which changes with every heartbeat. */
 function repairedLabel(
   name: string,
   known: JsonObject,
@@ -92,7 +92,7 @@ function repairedLabel(
   };
 }
 
-/** Events about a node, unless the last ones said the same. */
+/** Events about a node, unless the last ones were equal. */
 function news(name: string, node: JsonObject, state: NodeState, repaired: boolean): EventToWrite[] {
   const label = driftedLabel(node);
   const kubelet = oldKubelet(node);
@@ -101,7 +101,7 @@ function news(name: string, node: JsonObject, state: NodeState, repaired: boolea
     label === undefined ? null : reportedOS(node),
     kubelet ?? null,
   ]);
-  // A repair that met a conflict is planned again, and its events have not been written.
+  // A repair with a conflict is planned again, and its events have not been written.
   if (!repaired && state.get(name) === said) return [];
   state.set(name, said);
   const uid = stringAt(node, "metadata", "uid");

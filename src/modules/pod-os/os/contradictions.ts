@@ -10,7 +10,7 @@ import { OS_LABEL, resolvePodOS } from "./resolve.ts";
 import { runtimeClassOf } from "./runtime-class.ts";
 
 /**
- * What is wrong about where a pod says which OS it is for. Only a contradiction of `spec.os` refuses, and never in a template that has a
+ * Problems of a pod's OS sources. Only a contradiction of `spec.os` refuses, and never in a template that has a
  * controller: its controller could not create it.
  */
 export function osFindings(
@@ -50,7 +50,7 @@ export function osFindings(
   ];
 }
 
-/** Whether the scheduler chooses only nodes of this OS for the pod: it goes neither by `spec.os` nor by labels of the pod. */
+/** Whether the scheduler chooses only nodes of this OS for the pod: it uses neither `spec.os` nor labels of the pod. */
 export function selectsOS(spec: JsonObject, os: string, runtimeClass?: JsonObject): boolean {
   const { os: _os, ...rest } = spec;
   return resolvePodOS({ spec: rest }, runtimeClass).os === os;

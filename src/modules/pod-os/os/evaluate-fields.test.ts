@@ -95,7 +95,7 @@ describe("in a cluster", () => {
     });
   });
 
-  test("what the API server let pass is valid", async () => {
+  test("a pod that the API server admitted is valid", async () => {
     expect((await judged(pod({ spec: BAD }), {}, "v1.33.0")).allowed).toBe(true);
   });
 });

@@ -22,15 +22,16 @@ interface FieldsVerdict {
 }
 
 /**
- * Fields that the OS of a pod or template forbids. The API server refuses them in built-in kinds before it asks webhooks, so only
- * reviews without one get this refusal; it does not know the templates of configured kinds, which are warned about in a cluster.
+ * Fields that the OS of a pod or template forbids. The API server refuses them in built-in kinds before it calls
+ * webhooks, so only reviews without one get this refusal; it does not know the templates of configured kinds, which get
+ * a warning in a cluster.
  */
 export function evaluateFields(context: Context): FieldsVerdict {
   const { request, view, installation } = context;
   const { group, resource } = request.resource;
   const workload = installation.workloads.byResource(group, resource);
   const unvalidated = request.unvalidated === true;
-  // What an API server let pass is valid by its own rules, which may be those of another release.
+  // A pod that an API server admitted is valid by its own rules, which may be those of another release.
   const validated = !unvalidated && view.serverVersion !== undefined;
   if (workload === undefined || (validated && isBuiltIn(workload))) return { findings: [] };
   const errors = workload.template.length === 0 ? podErrors(context) : templateErrors(context);

@@ -2,14 +2,14 @@ import { isObject, type Json, type JsonObject, listAt, own, stringAt } from "../
 
 export type PodOS = "linux" | "windows";
 
-/** Where the OS of a pod is known from, the strongest first. */
+/** The sources of a pod's OS, the strongest first. */
 export type PodOSSource = "explicit" | "nodeSelector" | "nodeAffinity" | "runtimeClass" | "podLabel" | "none";
 
-/** `certain`: the pod says so. `high`: it can run nowhere else. `low`: a label, which confines nothing. */
+/** `certain`: the pod names it. `high`: it can run nowhere else. `low`: a label, which restricts nothing. */
 export type PodOSConfidence = "certain" | "high" | "low" | "none";
 
 export interface PodOSContradiction {
-  /** What contradicts the OS of the pod. */
+  /** Contradictions of the pod's OS. */
   readonly source: PodOSSource;
   readonly field: string;
   readonly message: string;
@@ -22,7 +22,7 @@ export interface ResolvedPodOS {
   readonly contradictions: readonly PodOSContradiction[];
 }
 
-/** What one source says: the OS that it names, if it is one, and which it allows. */
+/** The result of one source: the OS that it names, if any, and those that it allows. */
 interface Statement {
   readonly source: Exclude<PodOSSource, "none">;
   readonly field: string;
@@ -35,7 +35,7 @@ interface Statement {
 export const OS_LABEL = "kubernetes.io/os";
 /** Deprecated, and copied from the other one by the node lifecycle controller. */
 const LABELS = [OS_LABEL, "beta.kubernetes.io/os"];
-/** Terms, requirements and values that a message lists: each takes two characters at least of the 1,024 that a line of a refusal has. */
+/** Terms, requirements and values that a message lists: each takes at least two of the 1,024 characters of a refusal's line. */
 const MOST_DESCRIBED = 512;
 const AFFINITY = "nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms";
 const CONFIDENCE: Readonly<Record<PodOSSource, PodOSConfidence>> = {
@@ -48,7 +48,7 @@ const CONFIDENCE: Readonly<Record<PodOSSource, PodOSConfidence>> = {
 };
 
 /**
- * The OS of a pod, or of the pod of a template, by the strongest source that names one, and what contradicts it. A value
+ * The OS of a pod, or of the pod of a template, by the strongest source that names one, and its contradictions. A value
  * other than linux and windows names none, and contradicts both.
  */
 export function resolvePodOS(
@@ -92,10 +92,10 @@ function named(source: Statement["source"], field: string, value: string | undef
   return [{ source, field, value, os: isOS(value) ? value : undefined, allows: (os) => os === value }];
 }
 
-/** Terms are alternatives, so a required affinity names an OS only where each term that can match does. */
+/** Terms are alternatives, so a required affinity names an OS only if each term that can match does. */
 function affinityStatement(spec: JsonObject | undefined): Statement[] {
   const written = listAt(spec, "affinity", ...AFFINITY.split("."));
-  // Nearly always none does, and then of thousands of terms nothing is kept.
+  // Usually none does, and then nothing is kept of thousands of terms.
   if (!written.some((term) => listAt(term, "matchExpressions").some(mentionsOS))) return [];
   const terms = written
     .filter(isObject)

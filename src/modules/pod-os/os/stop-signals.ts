@@ -18,7 +18,7 @@ const SUPPORTED: Readonly<Record<string, readonly string[]>> = { linux: LINUX, w
 const LISTS = ["containers", "initContainers"] as const;
 
 /**
- * Signals that end a container need an explicit OS that knows them. The API server looks at the field only where its gate
+ * Stop signals of a container need an explicit OS that has them. The API server reads the field only if its gate
  * ContainerStopSignals is on, and drops it otherwise.
  */
 export function validateStopSignals(spec: JsonObject, prefix: string, most: number): PodFieldError[] {

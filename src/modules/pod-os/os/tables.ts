@@ -15,7 +15,7 @@ export const WINDOWS_POD_CONTEXT = [
   "seLinuxChangePolicy",
 ] as const;
 
-/** Of the spec of a Windows pod. `hostPID` and `hostIPC` only where true, the others whatever their value. */
+/** In the spec of a Windows pod. `hostPID` and `hostIPC` only if true, the others with any value. */
 export const WINDOWS_POD = ["hostUsers", "hostPID", "hostIPC", "shareProcessNamespace"] as const;
 
 /** Below `securityContext` of each container of a Windows pod. */

@@ -2,7 +2,7 @@ import { equal, type JsonObject, stringAt } from "../../../core/json.ts";
 import { forbidden, type PodFieldError } from "../field-error.ts";
 import { validatePodOS } from "./validate.ts";
 
-/** What of a pod's spec may change, as the API server lists it. */
+/** The mutable fields of a pod's spec, as the API server lists them. */
 const UPDATABLE = [
   "`spec.containers[*].image`",
   "`spec.initContainers[*].image`",
@@ -12,8 +12,8 @@ const UPDATABLE = [
 ].join(",");
 
 /**
- * What the API server finds wrong with the OS of a pod that is updated: all of the new spec, and a changed `os`, which is
- * immutable in pods and free in templates. The API server appends a difference of both specs to the message.
+ * The API server's errors about the OS of an updated pod: of all of the new spec, and of a changed `os`, which is
+ * immutable in pods and mutable in templates. The API server appends a difference of both specs to the message.
  */
 export function validatePodOSUpdate(
   before: JsonObject | undefined,
@@ -27,7 +27,7 @@ export function validatePodOSUpdate(
   return errors;
 }
 
-/** What the API server answers to `pods/resize`: for a Windows pod this one error in place of all others. */
+/** The API server's answer to `pods/resize`: for a Windows pod this one error in place of all others. */
 export function validatePodOSResize(before: JsonObject | undefined): PodFieldError[] {
   return stringAt(before, "os", "name") === "windows"
     ? [forbidden("[]", "windows pods cannot be resized")]

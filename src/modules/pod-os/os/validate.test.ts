@@ -104,7 +104,7 @@ describe("windows", () => {
     expect(lines(spec)).toEqual([]);
   });
 
-  test("all at once, in the order of Kubernetes 1.37", () => {
+  test("reports all at once, in the order of Kubernetes 1.37", () => {
     const securityContext = Object.fromEntries(container);
     const spec = {
       ...WINDOWS,
@@ -123,7 +123,7 @@ describe("windows", () => {
     ]);
   });
 
-  test("what Windows has passes", () => {
+  test("accepts Windows fields", () => {
     const spec = {
       ...WINDOWS,
       hostNetwork: true,
@@ -252,7 +252,7 @@ test("no shape of a spec throws", () => {
   expect(validatePodOS({ ...WINDOWS, containers: many })).toHaveLength(20_000);
 });
 
-test("reads no further container once it has as many errors as are wanted", () => {
+test("reads no further container once it has the requested number of errors", () => {
   const containers = Array.from({ length: 10_000 }, () => ({
     securityContext: { privileged: true },
     lifecycle: { stopSignal: "x" },

@@ -18,9 +18,9 @@ export function isValidOS(spec: JsonObject): boolean {
 }
 
 /**
- * What the API server finds wrong with the OS of a pod spec, in its order and words. `prefix` is the field of the spec:
+ * The API server's errors about the OS of a pod spec, in its order and wording. `prefix` is the field of the spec:
  * `spec` for a Pod, `spec.template.spec` for most templates. A spec without `os` has errors only for stop signals.
- * Containers are no longer looked at once there are `most` errors.
+ * Containers are no longer read once there are `most` errors.
  */
 export function validatePodOS(
   spec: JsonObject | undefined,
@@ -31,7 +31,7 @@ export function validatePodOS(
   const errors = validateStopSignals(spec, prefix, most);
   const os = spec["os"];
   if (!isPresent(os)) return errors;
-  // What is no object has no name.
+  // A value that is not an object has no name.
   const name = isObject(os) ? os["name"] : undefined;
   if (name === "windows" && isPresent(spec["resources"]))
     errors.push(forbidden(`${prefix}.resources`, RESOURCES_DETAIL));

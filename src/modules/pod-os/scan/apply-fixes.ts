@@ -9,12 +9,12 @@ import type { LevelVersion } from "../security/policy.ts";
 
 export interface FixedManifest {
   readonly object: JsonObject;
-  /** What is still wrong with it: violations without a fix. */
+  /** The remaining problems: violations without a fix. */
   readonly left: readonly string[];
   readonly changed: boolean;
 }
 
-/** A manifest with the fixes of all violations that have one. The given object stays as it is. */
+/** A manifest with the fixes of all violations that have one. The given object is unchanged. */
 export function fixedManifest(
   object: JsonObject,
   workload: WorkloadKind,

@@ -17,7 +17,7 @@ import { type Identity, knownOwner } from "./owners.ts";
 
 /** A violation under one of two policies that are compared. */
 export interface ScanViolation extends Violation {
-  /** The policy that forbids it; present where two are compared. */
+  /** The policy that forbids it; present if two are compared. */
   readonly under?: string;
 }
 
@@ -26,7 +26,7 @@ export interface EvaluatedObject {
   readonly identity: Identity;
   readonly owner: Identity | undefined;
   readonly isPod: boolean;
-  /** By its spec; absent where it does not say. */
+  /** By its spec; absent if it names none. */
   readonly replicas: number | undefined;
   readonly os: string | null;
   readonly violations: readonly ScanViolation[];
@@ -39,7 +39,7 @@ export interface ScanPolicies {
   readonly newest: number | undefined;
 }
 
-/** Judges a workload by its template; nothing where it has none. */
+/** Evaluates a workload by its template; `undefined` if it has none. */
 export function evaluateObject(
   object: JsonObject,
   workload: WorkloadKind,
@@ -68,7 +68,10 @@ export function evaluateObject(
   };
 }
 
-/** Of the pod as the API server fills it in, with the fixes for the manifest. With two policies, only what one forbids. */
+/**
+ * For the pod with the API server's defaults, with the fixes for the manifest. With two policies, only what exactly one
+ * forbids.
+ */
 function violationsOf(
   written: PodTemplate,
   filled: PodTemplate | undefined,
@@ -105,7 +108,7 @@ export function policyText({ level, version }: LevelVersion): string {
   return `${level}:${version}`;
 }
 
-/** Kinds for which the API server sets one replica where there is no number. */
+/** Kinds with a default of one replica in the API server. */
 const DEFAULT_ONE = new Set(["Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"]);
 
 function replicasOf(object: JsonObject, kind: string): number | undefined {

@@ -14,7 +14,7 @@ export function identityKey({ group, kind, namespace, name }: Identity): string 
   return [group, kind, namespace, name].join("/");
 }
 
-/** The controller of an object, where it is of a kind that makes pods. */
+/** The controller of an object, if it is of a kind that creates pods. */
 export function knownOwner(
   object: JsonObject,
   namespace: string,
@@ -27,7 +27,7 @@ export function knownOwner(
   return table.byKind(group, kind) === undefined ? undefined : { group, kind, namespace, name };
 }
 
-/** The topmost owner by way of known owners; the object itself where it has none. Ends where owners form a ring. */
+/** The topmost owner through known owners; the object itself if it has none. Stops at cycles. */
 export function topmostOwner(start: Identity, ownerOf: (object: Identity) => Identity | undefined): Identity {
   const seen = new Set<string>();
   let top = start;

@@ -2,7 +2,7 @@ import { compareText } from "../../../core/order.ts";
 import { type EvaluatedObject, type ScanViolation, violationKey } from "./evaluated-workload.ts";
 import { type Identity, identityKey, topmostOwner } from "./owners.ts";
 
-/** One workload with what it violates, as JSON has it. */
+/** One workload with its violations, in the form of the JSON output. */
 export interface WorkloadRow {
   readonly kind: string;
   readonly namespace: string;
@@ -18,8 +18,8 @@ interface Group {
 }
 
 /**
- * Objects by their topmost known owner. A workload is judged by its own template and by its pods, which other webhooks may have
- * changed; not by what is between, where old revisions are kept.
+ * Objects by their topmost known owner. A workload is evaluated by its own template and by its pods, which other
+ * webhooks may have changed; not by objects in between, where old revisions are kept.
  */
 export function workloadRows(objects: readonly EvaluatedObject[]): WorkloadRow[] {
   const known = new Map(objects.map((one) => [identityKey(one.identity), one]));

@@ -18,7 +18,7 @@ type Call = CommandCall<ScanArgs, ScanFlags>;
 /** Objects read at once. */
 const PAGE = 500;
 
-/** Judges workloads by a level and version, or by what differs between two. Nothing is changed. */
+/** Evaluates workloads at a level and version, or the differences between two. Nothing is changed. */
 export const scanCode: CommandCode<ScanArgs, ScanFlags> = {
   shape: scanShape,
   check: ({ flags: { policy, against, fix } }) => {
@@ -60,12 +60,12 @@ function policiesOf({ flags, assembly }: Call): ScanPolicies | { readonly wrong:
   return { policy, against, newest: assembly.view.serverVersion?.effective.minor };
 }
 
-/** What was read and judged so far. */
+/** The results so far. */
 class Scan {
   readonly judged: EvaluatedObject[] = [];
-  /** With `--fix`: what to print. */
+  /** With `--fix`: the output. */
   readonly manifests: JsonObject[] = [];
-  /** Objects that violate the policy whatever is fixed, with why. */
+  /** Objects that violate the policy despite all fixes, with the reason. */
   readonly broken: string[] = [];
   readonly #call: Call;
   readonly #policies: ScanPolicies;
@@ -110,7 +110,7 @@ class Scan {
   }
 }
 
-/** By its RuntimeClass a template says its OS. Without the right to read them, their templates say none. */
+/** A template's RuntimeClass may determine its OS. Without permission to read them, it is unknown. */
 function* withRuntimeClasses(view: View): CommandSteps<View> {
   const resource = resourceName(RUNTIME_CLASSES);
   const [fact] = yield { need: [{ list: { resource }, limit: PAGE, share: 1 }] };
@@ -167,7 +167,7 @@ function fixReport({ manifests, broken }: Scan, unread: readonly string[]): Comm
   };
 }
 
-/** A stored object as a manifest that can be applied: without what the API server sets. */
+/** A stored object as a manifest that can be applied: without fields that the API server sets. */
 export function withoutServerFields(object: JsonObject): JsonObject {
   const { status: _status, metadata, ...rest } = object;
   if (!isObject(metadata)) return object;

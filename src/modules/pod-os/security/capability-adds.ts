@@ -12,7 +12,7 @@ export const forbiddenAdds = {
     return false;
   },
 
-  /** Those of these containers, as a text lists them. */
+  /** The adds of these containers, as a message lists them. */
   names(pod: CheckedPod, containers: readonly number[], isForbidden: (name: Json) => boolean): string {
     const names: string[] = [];
     for (const container of containers)
@@ -20,7 +20,7 @@ export const forbiddenAdds = {
     return joinQuote(sortedSet(names));
   },
 
-  /** Where the first of them are. */
+  /** The paths of the first of them. */
   paths(
     pod: CheckedPod,
     containers: readonly number[],

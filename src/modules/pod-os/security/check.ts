@@ -3,24 +3,24 @@ import type { Json } from "../../../core/json.ts";
 import type { Path } from "../../../core/path.ts";
 import type { CheckedPod } from "./checked-pod.ts";
 
-/** A place of a pod that breaks a rule. The field is that of a Pod; in a template it is below the template's own. */
+/** A path of a pod that violates a rule. The field is that of a Pod; in a template it is below the template's own. */
 export interface ViolationCause {
   readonly field: string;
   readonly message: string;
 }
 
-/** What one check found. */
+/** The result of one check. */
 export interface Violation {
   /** The id of the check. */
   readonly check: string;
   readonly reason: string;
   readonly detail: string;
   readonly causes: readonly ViolationCause[];
-  /** Operations on the pod, or on the template, that end this violation; they apply alone or beside those of other violations. */
+  /** Operations on the pod, or on the template, that fix this violation; they apply alone or with those of other violations. */
   readonly fix?: readonly PatchOperation[];
 }
 
-/** A value to set, or to remove where there is none. */
+/** A value to set, or `undefined` to remove. */
 export interface FixEdit {
   readonly path: Path;
   readonly value?: Json;
@@ -32,7 +32,7 @@ export interface FieldViolation {
   readonly message: string;
 }
 
-/** What a variant of a check returns for a pod that it forbids. */
+/** The result of a check's variant for a pod that it forbids. */
 export interface Failure {
   readonly reason: string;
   readonly detail: string;
@@ -45,7 +45,7 @@ export interface CheckFailure extends Failure {
   readonly check: string;
 }
 
-/** A field that a check looks at, with values of each kind. Fixtures and documentation are made from them. */
+/** A field that a check reads, with example values. Fixtures and documentation are generated from them. */
 export interface RestrictedField {
   /** `pod` is the spec; `container` each container of the three lists; `volume` an element of `volumes`. */
   readonly scope: "pod" | "container" | "volume" | "annotation";
@@ -60,7 +60,7 @@ export interface RestrictedField {
 export interface Variant {
   /** The minor version of the policy from which it applies. */
   readonly since: number;
-  /** Pods that pass without being looked at: by an explicit `spec.os`, or by `hostUsers: false`. */
+  /** Pods that pass without evaluation: by an explicit `spec.os`, or by `hostUsers: false`. */
   readonly skips?: "windows" | "userNamespace";
   readonly fields: readonly RestrictedField[];
   /** Names at most `mostCauses` fields of each kind. */
@@ -72,7 +72,7 @@ export interface Check {
   readonly level: "baseline" | "restricted";
   /** Checks of baseline that restricted leaves out in favour of this one. */
   readonly overrides?: readonly string[];
-  /** The operating system that the fields belong to; `any` where both have them. */
+  /** The operating system that the fields belong to; `any` if both have them. */
   readonly os: "any" | "linux" | "windows";
   /** The edits that end a failure with these causes. @default only the author of the pod can end it */
   readonly fix?: (causes: readonly FieldViolation[], pod: CheckedPod) => readonly FixEdit[];

@@ -14,7 +14,7 @@ export interface CheckedPod {
   readonly containers: readonly JsonObject[];
   /** Of each container. */
   readonly contexts: readonly JsonObject[];
-  /** How many of the containers are init containers, and how many of those and of the main ones there are. */
+  /** The number of init containers, and of init and main containers together. */
   readonly initEnd: number;
   readonly mainEnd: number;
   readonly volumes: readonly JsonObject[];
@@ -48,7 +48,7 @@ export function objectOf(value: Json | undefined): JsonObject {
   return isObject(value) ? value : EMPTY;
 }
 
-/** The elements of a list that should hold objects. */
+/** The objects in a list. */
 export function elements(value: Json | undefined): readonly JsonObject[] {
   if (value === undefined || value === null) return NONE;
   if (!Array.isArray(value)) return MALFORMED;
@@ -61,7 +61,7 @@ export function isSet(value: Json | undefined): value is Exclude<Json, null> {
   return value !== undefined && value !== null;
 }
 
-/** A value in a detail, as Go decodes it: empty where there is none, U+FFFD for a lone surrogate. */
+/** A value in a detail, as Go decodes it: empty if absent, U+FFFD for a lone surrogate. */
 export function shown(value: Json | undefined): string {
   return isSet(value) ? textOf(value).toWellFormed() : "";
 }
@@ -70,7 +70,7 @@ export function nameOf(object: JsonObject | undefined): string {
   return shown(object?.["name"]);
 }
 
-/** Where the i-th of all containers is. */
+/** The path of the i-th of all containers. */
 export function containerPath(pod: CheckedPod, index: number, ...below: Path): Path {
   if (index < pod.initEnd) return ["spec", "initContainers", index, ...below];
   if (index < pod.mainEnd) return ["spec", "containers", index - pod.initEnd, ...below];

@@ -4,7 +4,7 @@ import { joinQuote, MOST_LISTED, plural } from "../go-text.ts";
 import type { FieldViolation, FixEdit } from "./check.ts";
 import { type CheckedPod, containerPath, nameOf } from "./checked-pod.ts";
 
-/** The containers whose security context breaks a rule, by their index; nothing where there are none. */
+/** The containers whose security context violates a rule, by index; `undefined` if there are none. */
 export function containersWhere(
   pod: CheckedPod,
   breaks: (context: JsonObject) => boolean,
@@ -25,7 +25,7 @@ export function containerNames(pod: CheckedPod, indexes: readonly number[]): str
   return `${plural("container", "containers", indexes.length)} ${joinQuote(namesOf(pod.containers, indexes))}`;
 }
 
-/** The names of these containers or volumes, as many as a text lists. */
+/** The names of these containers or volumes, as many as a message lists. */
 export function namesOf(all: readonly JsonObject[], indexes: readonly number[]): string[] {
   return indexes.slice(0, MOST_LISTED).map((i) => nameOf(all[i]));
 }
@@ -69,7 +69,7 @@ export function removeProfiles(causes: readonly FieldViolation[]): FixEdit[] {
   return causes.map(({ path }) => ({ path: path[0] === "metadata" ? path : path.slice(0, -1) }));
 }
 
-/** Of values, not of objects; empty where there is no list. */
+/** Of values, not of objects; empty if there is no list. */
 export function listOf(value: Json | undefined): readonly Json[] {
   return Array.isArray(value) ? value : [];
 }

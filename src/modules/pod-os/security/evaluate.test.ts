@@ -17,7 +17,7 @@ const container = (name: string, securityContext?: JsonObject): JsonObject => ({
 const detail = (policy: { level: string; version: string }, spec: JsonObject, annotations: JsonObject = {}) =>
   evaluatePodSecurity(policy, { annotations }, spec).detail;
 
-test("the plainest pod at restricted, in the words of the API server", () => {
+test("the plainest pod at restricted, in the API server's wording", () => {
   const result = evaluatePodSecurity(LATEST, {}, { containers: [{ name: "c" }] }, { fixes: true });
   expect(result).toMatchObject({ allowed: false, policy: "restricted:latest", evaluatedVersion: "v1.37" });
   expect(result.detail).toBe(
@@ -31,7 +31,7 @@ test("the plainest pod at restricted, in the words of the API server", () => {
   ]);
 });
 
-/** Texts that fixtures with one container do not show: plurals, orders, quotes. */
+/** Messages that fixtures with one container do not show: plurals, orders, quotes. */
 const TEXTS: readonly [string, JsonObject, string, JsonObject?][] = [
   [
     "hostPorts",
@@ -221,7 +221,7 @@ describe("a Windows pod", () => {
     expect(detail(at("restricted", 24), valid)).not.toBe("");
   });
 
-  test("is judged as any other where its OS does not hold, and no fix adds Linux fields", () => {
+  test("is evaluated like any other if its OS is not valid, and no fix adds Linux fields", () => {
     const { violations } = evaluatePodSecurity(LATEST, {}, claimed, { fixes: true });
     expect(violations.map(({ check, fix }) => [check, fix])).toEqual([
       ["allowPrivilegeEscalation", undefined],
@@ -232,7 +232,7 @@ describe("a Windows pod", () => {
   });
 });
 
-/** What no JSON schema would let through. */
+/** Values that no JSON schema would accept. */
 const HOSTILE: readonly Json[] = [
   null,
   "x",
@@ -245,7 +245,7 @@ const HOSTILE: readonly Json[] = [
   JSON.parse('{"__proto__":{"name":"c"}}'),
 ];
 
-test("no shape of a pod throws, and what is malformed satisfies no requirement", () => {
+test("never throws for any shape of a pod, and malformed values satisfy no requirement", () => {
   const fields = [
     "containers",
     "initContainers",
@@ -389,7 +389,7 @@ test("with all fixes applied, in either order, only checks without a fix are lef
   );
 });
 
-test("what restricted allows, baseline allows", () => {
+test("baseline allows what restricted allows", () => {
   fc.assert(
     fc.property(pods, fc.integer({ min: 0, max: 37 }), (spec, minor) => {
       const pod = spec as JsonObject;
@@ -433,25 +433,22 @@ describe("a large pod", () => {
     securityContext: { sysctls: names.map((name) => ({ name, value: "1" })) },
   };
 
-  test.each(["baseline", "restricted"])(
-    "of %s: no text lists more elements than a message has room for",
-    (level) => {
-      const { violations } = evaluatePodSecurity({ level, version: "latest" }, {}, large, {
-        mostCauses: 4,
-        fixes: true,
-      });
-      expect(violations.length).toBeGreaterThan(10);
-      for (const one of violations) {
-        // Capabilities have two lists of containers and one of names.
-        expect(one.detail.split(", ").length).toBeLessThanOrEqual(3 * MOST_LISTED);
-        // A SELinux profile may be wrong in three fields.
-        expect(one.causes.length).toBeLessThanOrEqual(12);
-        expect(one.fix).toBeUndefined();
-      }
-    },
-  );
+  test.each(["baseline", "restricted"])("for %s: no message lists more elements than fit", (level) => {
+    const { violations } = evaluatePodSecurity({ level, version: "latest" }, {}, large, {
+      mostCauses: 4,
+      fixes: true,
+    });
+    expect(violations.length).toBeGreaterThan(10);
+    for (const one of violations) {
+      // Capabilities have two lists of containers and one of names.
+      expect(one.detail.split(", ").length).toBeLessThanOrEqual(3 * MOST_LISTED);
+      // A SELinux profile may be wrong in three fields.
+      expect(one.causes.length).toBeLessThanOrEqual(12);
+      expect(one.fix).toBeUndefined();
+    }
+  });
 
-  test("names its first containers in their order, as the whole text does", () => {
+  test("names its first containers in order, as in the whole text", () => {
     const { detail } = evaluatePodSecurity({ level: "baseline", version: "latest" }, {}, large);
     expect(detail).toContain(
       `hostPort (containers "${names.slice(0, MOST_LISTED).join('", "')}" use hostPort 1)`,
@@ -466,7 +463,7 @@ describe("a large pod", () => {
     expect([ports?.causes.length, ports?.fix?.length]).toEqual([20_000, 20_000]);
   });
 
-  test("of another check is not read where one is asked for", () => {
+  test("of another check is not read if one is requested", () => {
     const { violations } = evaluatePodSecurity(LATEST, {}, large, { check: "privileged" });
     expect(violations.map(({ check }) => check)).toEqual(["privileged"]);
   });

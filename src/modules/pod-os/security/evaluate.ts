@@ -8,9 +8,9 @@ import { FixWriter } from "./fix.ts";
 import { evaluatedMinor, isLevel, LEVEL_ERROR, type LevelVersion, minorOf, VERSION_ERROR } from "./policy.ts";
 
 export interface CheckOptions {
-  /** The API server has validated the pod, so its `spec.os` holds. @default validatePodOS decides */
+  /** The API server has validated the pod, so its `spec.os` is valid. @default validatePodOS decides */
   readonly osSkipTrusted?: boolean;
-  /** The minor version of the API server, which `latest` means: the emulated one where it emulates, as number or `v1.N`. */
+  /** The minor version of the API server, which `latest` means: the emulated one if it emulates, as number or `v1.N`. */
   readonly newest?: number | string;
   /** Causes that a failure names at most. @default all */
   readonly mostCauses?: number;
@@ -19,26 +19,29 @@ export interface CheckOptions {
 }
 
 export interface PodSecurityOptions extends CheckOptions {
-  /** Each violation has its fix, where there is one. A fix needs all causes, so there is none with `mostCauses`. @default false */
+  /**
+   * Whether each violation has its fix, if one exists. A fix needs all causes, so there is none with `mostCauses`.
+   * @default false
+   */
   readonly fixes?: boolean;
 }
 
 export interface PodSecurityResult {
   readonly allowed: boolean;
-  /** `restricted:latest`: as it was given. */
+  /** `restricted:latest`: as given. */
   readonly policy: string;
   /** `v1.37`: the version whose checks were run. */
   readonly evaluatedVersion: string;
   readonly violations: readonly Violation[];
-  /** The reasons, as upstream joins them; empty where the pod is allowed. */
+  /** The reasons, joined like upstream; empty if the pod is allowed. */
   readonly reason: string;
   /** The reasons with their details, as upstream joins them. */
   readonly detail: string;
 }
 
 /**
- * Evaluates a pod, or the pod of a template, by the Pod Security Standards. Linear in the pod. Throws only where `level` or `version`
- * is invalid.
+ * Evaluates a pod, or the pod of a template, by the Pod Security Standards. Linear in the pod. Throws only if `level`
+ * or `version` is invalid.
  */
 export function evaluatePodSecurity(
   policy: EvaluatedPolicy,
@@ -98,7 +101,7 @@ function failuresOf(
   const failures: CheckFailure[] = [];
   const userNamespace = pod.spec["hostUsers"] === false;
   const windows = isWindows(pod);
-  // Restricted would else be weaker than baseline for a pod that only claims to be of Windows.
+  // Otherwise restricted would be weaker than baseline for a pod that only claims to be a Windows pod.
   let skipsWindows = windows && trusted;
   let decided = !windows || trusted;
   for (let i = 0; i < checks.length; i++) {

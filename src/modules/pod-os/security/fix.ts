@@ -4,8 +4,9 @@ import { type Path, pointer } from "../../../core/path.ts";
 import type { FixEdit } from "./check.ts";
 
 /**
- * Makes JSON Patches of the edits of all violations of a pod. Each patch applies alone, and they apply one after another:
- * where the edits of several meet in an object that the pod does not have, each adds that object with what all need there.
+ * Builds JSON Patches from the edits of all violations of a pod. Each patch applies alone, and they apply in sequence:
+ * if the edits of several meet in an object that the pod does not have, each adds that object with everything needed
+ * there.
  */
 export class FixWriter {
   readonly #pod: JsonObject;
@@ -16,7 +17,7 @@ export class FixWriter {
     this.#pod = pod;
   }
 
-  /** The operations of one violation; nothing where the pod is of a shape that no patch can be applied to. */
+  /** The operations of one violation; `undefined` if no patch applies to the pod's shape. */
   operations(edits: readonly FixEdit[]): PatchOperation[] | undefined {
     const operations = new Map<string, PatchOperation>();
     for (const edit of edits) {
@@ -40,7 +41,7 @@ export class FixWriter {
         return { op: next === undefined ? "add" : "replace", path: text, value };
       }
       if (next === undefined || next === null) {
-        // Nothing to remove from what is not there.
+        // Nothing to remove if absent.
         if (value === undefined || Array.isArray(here)) return undefined;
         return this.#add(path.slice(0, depth + 1), path.slice(depth + 1), value);
       }

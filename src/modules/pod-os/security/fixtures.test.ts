@@ -1,5 +1,5 @@
-// Every check at every version, from what it declares: pods that pass and pods that fail, in each list of containers, of
-// each OS.
+// Every check at every version, from its declaration: pods that pass and pods that fail, in each list of containers,
+// for each OS.
 import { applyPatch, type Operation } from "rfc6902";
 import { describe, expect, test } from "vitest";
 import {

@@ -85,7 +85,7 @@ test("labels override the defaults, each its part", () => {
   ).toBe("restricted:v1.20 restricted:v1.9 restricted:v1.22");
 });
 
-test("errors in the words of the API server", () => {
+test("has errors in the API server's wording", () => {
   const { errors } = podSecurityPolicyOf(labelled({ enforce: 'a"', "warn-version": "v2.0" }));
   expect(errors.map(({ message }) => message)).toEqual([
     'Invalid value: "a\\"": must be one of privileged, baseline, restricted',

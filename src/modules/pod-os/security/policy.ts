@@ -33,7 +33,7 @@ export function isLevel(text: unknown): text is Level {
   return typeof text === "string" && LEVELS.includes(text);
 }
 
-/** The minor version; infinite for `latest`, nothing where the text is no version. */
+/** The minor version; infinite for `latest`, `undefined` if the string is not a version. */
 export function minorOf(version: unknown): number | undefined {
   if (version === "latest") return Number.POSITIVE_INFINITY;
   if (typeof version !== "string" || version.length > DIGITS + 3) return undefined;
@@ -42,12 +42,12 @@ export function minorOf(version: unknown): number | undefined {
   return digits.length === DIGITS && BigInt(digits) > LARGEST_MINOR ? undefined : Number(digits);
 }
 
-/** The version at which a policy is evaluated, where `newest` is what the API server knows. */
+/** The version at which a policy is evaluated, where `newest` is the API server's. */
 export function evaluatedMinor(minor: number, newest: number): number {
   return Math.min(minor, newest, NEWEST_MINOR);
 }
 
-/** Positive where `a` is stricter. */
+/** Positive if `a` is stricter. */
 export function compareLevels(a: Level, b: Level): number {
   return LEVELS.indexOf(a) - LEVELS.indexOf(b);
 }
@@ -56,7 +56,7 @@ const PRIVILEGED: LevelVersion = { level: "privileged", version: "latest" };
 
 /**
  * The policy of a namespace by its labels, over the defaults. A wrong level of enforce gives restricted, of audit and
- * warn privileged; a wrong version gives latest. Warn follows a stricter enforce unless a label says otherwise.
+ * warn privileged; a wrong version gives latest. Warn follows a stricter enforce unless a label sets it.
  */
 export function podSecurityPolicyOf(
   labels: JsonObject | undefined,

@@ -4,7 +4,7 @@ import type { Failure } from "./check.ts";
 import { type CheckedPod, isSet, objectOf, shown } from "./checked-pod.ts";
 import { causesAt, containersWhere, contextPaths, setters } from "./containers.ts";
 
-/** The part of the seccomp rule that both levels share: profiles that are set to what no level allows. */
+/** The part of the seccomp rule that both levels share: profiles that no level allows. */
 export const ALLOWED_PROFILES: readonly Json[] = [
   { type: "RuntimeDefault" },
   { type: "Localhost", localhostProfile: "p" },

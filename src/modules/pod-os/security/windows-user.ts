@@ -3,15 +3,18 @@ import type { CheckFailure } from "./check.ts";
 import { type CheckedPod, containerPath } from "./checked-pod.ts";
 import { namesOf } from "./containers.ts";
 
-/** Checks of Windows pods beyond the Pod Security Standards, of level restricted. Off by default, so that those stay pure. */
+/**
+ * Checks of Windows pods beyond the Pod Security Standards, at level restricted. Off by default, so that the standards
+ * stay unchanged.
+ */
 export const WINDOWS_CHECKS = [{ id: "windowsAdministrator" }, { id: "windowsUser" }] as const;
 
 const USER = ["windowsOptions", "runAsUserName"] as const;
 const FIELD = `securityContext.${USER.join(".")}`;
 
 /**
- * `windowsAdministrator`: no container may run as ContainerAdministrator, by its own setting or the pod's. `windowsUser`: each
- * names a user, for without one the image decides, and most images have the administrator.
+ * `windowsAdministrator`: no container may run as ContainerAdministrator, by its own setting or the pod's.
+ * `windowsUser`: each names a user, because otherwise the image decides, and most images run as administrator.
  */
 export function windowsFailures(pod: CheckedPod, mostCauses: number): CheckFailure[] {
   if (stringAt(pod.spec, "os", "name") !== "windows") return [];

@@ -11,12 +11,12 @@ import { runtimeClassOf } from "../os/runtime-class.ts";
 import { validatePodOS } from "../os/validate.ts";
 
 /**
- * Writes `spec.os` and the node selector for it together, where one is known and the other is missing.
+ * Writes `spec.os` and its node selector together, if one is known and the other is missing.
  *
- * - Nothing where places contradict each other, or where the API server would refuse the pod for that OS.
- * - Nothing into pods of a DaemonSet: its controller creates pods for nodes that its template selects, and would replace for ever
- *   a pod that the selector keeps from its node.
- * - Nothing into what has a controller: a Deployment compares its ReplicaSets' templates with its own.
+ * - Nothing if sources contradict each other, or if the API server would refuse the pod for that OS.
+ * - Nothing into pods of a DaemonSet: its controller creates pods for nodes that its template selects, and would
+ *   forever replace a pod that the selector keeps off its node.
+ * - Nothing into objects with a controller: a Deployment compares its ReplicaSets' templates with its own.
  */
 export function writeOS(context: Context, { workload, template, isPod }: RequestTemplate): Finding[] {
   const { object, view } = context;
@@ -30,7 +30,7 @@ export function writeOS(context: Context, { workload, template, isPod }: Request
   const mark = object.mark();
   const osPath = [...path, "os"];
   const selectorPath = [...path, "nodeSelector", OS_LABEL];
-  // Confirms to the provenance annotation what an earlier call for the same request has written.
+  // Confirms to the provenance annotation the values that an earlier call for the same request has written.
   const present = (at: Path, what: string): Finding => ({
     policy: OS_WRITE,
     rule: "os-write",
@@ -69,14 +69,14 @@ export function writeOS(context: Context, { workload, template, isPod }: Request
   const selector = own(spec, "nodeSelector") ?? undefined;
   const fits = selector === undefined || selector === null || isObject(selector);
   const finding = written(`nodeSelector ${OS_LABEL}=${os}`);
-  // Without the selector, spec.os alone would make a kubelet refuse the pod for good.
+  // Without the selector, spec.os alone would make a kubelet refuse the pod permanently.
   if (!fits || !object.set(selectorPath, os, finding)) object.undo(mark);
   return known;
 }
 
 const OS_WRITE: PolicyRef = { kind: "Setting", name: "os.write" };
 
-/** Of any API group: other systems have DaemonSets of their own that work alike. */
+/** Of any API group: other systems have similar DaemonSets of their own. */
 function isDaemonSet(controller: ReturnType<typeof controllerOf>): boolean {
   return controller?.kind === "DaemonSet";
 }

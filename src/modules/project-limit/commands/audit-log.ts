@@ -5,7 +5,7 @@ import type { NamespaceOwnership, Ownerships } from "./backfill-command.ts";
 /** Creates the namespace of a ProjectRequest: the request itself names the user. */
 const ON_BEHALF = "system:serviceaccount:openshift-apiserver:";
 
-/** The creators of namespaces, from an audit log with an event a line. Where a name was used again, the last creation counts. */
+/** The creators of namespaces, from an audit log with one event per line. If a name was reused, the last creation counts. */
 export function readAuditLog({ name, text }: InputText): Ownerships {
   const found = new Map<string, NamespaceOwnership>();
   const errors: string[] = [];

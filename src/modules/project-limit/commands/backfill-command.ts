@@ -5,7 +5,7 @@ import { REQUESTER, requesterOf } from "../projects.ts";
 import { readAuditLog } from "./audit-log.ts";
 import { readOwners } from "./owners-csv.ts";
 
-/** Who created a namespace, as a file says. */
+/** The creator of a namespace, according to a file. */
 export interface NamespaceOwnership {
   readonly namespace: string;
   readonly user: string;
@@ -18,13 +18,13 @@ export interface Ownerships {
   readonly errors: readonly string[];
 }
 
-/** A namespace is created within the time that a request may take; more apart, the name was used again. */
+/** A namespace is created within the time limit of a request; further apart, the name was reused. */
 const CREATION_MS = 60_000;
 
 /** Written at a time: enough to finish thousands in minutes, and few for an API server. */
 const PARALLEL = 4;
 
-/** Sets requesters. Those that are there stay: only who is exempt or trusted may choose another, by hand. */
+/** Sets requesters. Existing ones stay: only exempt or trusted users may choose another, by hand. */
 export const backfillCode: CommandCode<BackfillArgs> = {
   needsView: () => false,
   check: ({ args: { file } }) => (file.text.trim() === "" ? `${file.name}: has no lines` : undefined),
@@ -48,7 +48,7 @@ function plan(
   of: PlannedChange["of"],
   stored: JsonObject | undefined,
 ): ReturnType<PlannedChange["plan"]> {
-  // An audit log names many that are gone by now.
+  // An audit log names many namespaces that no longer exist.
   if (stored === undefined) return created === undefined ? { failed: "not found" } : "unchanged";
   const requester = requesterOf(stored) ?? "";
   if (requester === user) return "unchanged";

@@ -21,7 +21,7 @@ const stored = (annotations?: JsonObject): JsonObject => ({
   },
 });
 
-/** What one namespace comes to, from the first line. */
+/** The result for one namespace, from the first line. */
 const first = (text: string, object: JsonObject | undefined) => planned(text).changes[0]?.plan(object);
 
 describe("lines of namespace,user", () => {
@@ -120,14 +120,14 @@ describe("an audit log", () => {
     ]);
   });
 
-  test("does not guess: a later namespace of the same name, or one that is gone, is left", () => {
+  test("does not guess: a later namespace of the same name, or a deleted one, is skipped", () => {
     expect(first(log(event({ requestReceivedTimestamp: "2025-12-31T23:00:00Z" })), stored())).toBe(
       "unchanged",
     );
     expect(first(log(event()), undefined)).toBe("unchanged");
   });
 
-  test("says what it can't read", () => {
+  test("reports unreadable input", () => {
     const { errors } = planned(`${log(event({ objectRef: { resource: "namespaces" } }))}\n{broken`);
     expect(errors).toEqual([
       "f:2: not an audit event in JSON",

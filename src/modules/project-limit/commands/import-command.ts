@@ -17,7 +17,7 @@ import { SINGLETON } from "../policy/policy.ts";
 const FIELDS = ["limits", "maxProjectsForSystemUsers", "maxProjectsForServiceAccounts"];
 const RULE_FIELDS = ["selector", "maxProjects"];
 
-/** Converts a configuration; the fields have the same names. Notes name what is not converted, and where answers differ. */
+/** Converts a configuration; the fields have the same names. Notes name unconverted fields, and different results. */
 export const importCode: CommandCode<ImportArgs> = {
   run: ({ args: { file } }) => {
     const read = file.documents.map((document) =>
@@ -86,7 +86,7 @@ function converted(spec: Json | undefined): { resource: JsonObject; left: string
   return { resource, left };
 }
 
-/** One line for each difference, and how to have none. */
+/** One line for each difference, and how to avoid it. */
 function differencesOf(resource: JsonObject): string[] {
   const limits = projectRequestLimit.prepare(resource, refOf(projectRequestLimit, resource)).policy;
   const found = limits === undefined ? [] : differences(limits);

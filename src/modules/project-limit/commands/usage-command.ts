@@ -9,7 +9,7 @@ import { STATES, type SubjectUsage, subjectUsages } from "../usage/subject-usage
 /** Names in a row; `-o json` has them all. */
 const MOST_NAMES = 5;
 
-/** Everyone that has a project, with what the limit is. */
+/** Every subject with a project, with its limit. */
 export const usageCode: CommandCode<object, UsageFlags> = {
   shape: z.strictObject({
     users: z.array(

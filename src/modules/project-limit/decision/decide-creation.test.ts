@@ -1,4 +1,4 @@
-// What upstream's tests do not cover, by the whole module.
+// Cases that upstream's tests do not cover, through the whole module.
 import { describe, expect, test } from "vitest";
 import {
   type Given,
@@ -123,7 +123,7 @@ describe.each(["Exact", "BestEffort"])("counting %s", (count) => {
     expect(await of(ONE, "bob", 0, { changes: [projectCame(namespace)] })).toBe("allowed");
   });
 
-  test("one that is being deleted counts until its phase says so", async () => {
+  test("a namespace being deleted counts until its phase is Terminating", async () => {
     const deleting = project("a", "bob");
     const metadata = { ...(deleting["metadata"] as JsonObject), deletionTimestamp: "2026-01-01T00:00:00Z" };
     const changes = [projectCame({ ...deleting, metadata })];
@@ -131,7 +131,7 @@ describe.each(["Exact", "BestEffort"])("counting %s", (count) => {
   });
 
   test.each([["__proto__"], ["constructor"], ["toString"]])(
-    "a label %s is no property of every object",
+    "a label %s is not an inherited property",
     async (key) => {
       const selector = JSON.parse(`{"${key}": "x"}`) as JsonObject;
       expect(await of({ limits: [{ selector, maxProjects: 0 }] }, "bob", 0)).not.toContain("USHER-Q01");
@@ -143,7 +143,7 @@ describe.each(["Exact", "BestEffort"])("counting %s", (count) => {
     },
   );
 
-  test("names of users are no properties either", async () => {
+  test("user names are not inherited properties either", async () => {
     for (const name of ["__proto__", "constructor"])
       expect(await of(ONE, name, 1, { users: undefined })).toBe("403 USHER-Q01");
   });
@@ -189,7 +189,7 @@ describe.each(["Exact", "BestEffort"])("counting %s", (count) => {
     expect(await warnings(0)).toEqual([]);
   });
 
-  test("groups and users must match too, of a list any", async () => {
+  test("groups and users must match too, any of a list", async () => {
     const spec = {
       count,
       limits: [
@@ -225,7 +225,7 @@ describe("the answer", () => {
     responseOf(await judged(spec, request, changes === undefined ? {} : { changes }))
       .status as unknown as JsonObject;
 
-  test("says upstream's sentence, the number and the names", async () => {
+  test("has upstream's sentence, the number and the names", async () => {
     const status = await statusOf(projectRequest(userInfo("bob"), "third"), [
       projectCame(project("b", "bob")),
       projectCame(project("a", "bob")),
@@ -247,7 +247,7 @@ describe("the answer", () => {
     expect(String(status["message"]).match(/active-/g)).toHaveLength(10);
   });
 
-  test("names a Namespace as such, and nothing where there is nothing", async () => {
+  test("names a Namespace as such, and no empty name", async () => {
     const spec = { limits: [{ maxProjects: 0 }], namespaces: {} };
     const status = await statusOf(namespaceRequest(userInfo("bob"), project("shop", "bob")), [], spec);
     expect(status["message"]).toBe(
@@ -255,7 +255,7 @@ describe("the answer", () => {
     );
   });
 
-  test("a generated name, and none", async () => {
+  test("handles a generated name, and none", async () => {
     const generated = {
       apiVersion: "project.openshift.io/v1",
       kind: "ProjectRequest",
@@ -267,7 +267,7 @@ describe("the answer", () => {
     expect((await statusOf(none, projects("bob", 1)))["message"]).toContain('"Unknown" is forbidden');
   });
 
-  test("a missing User is a 404 about the user, and says what to do", async () => {
+  test("a missing User is a 404 about the user, with the remedy", async () => {
     const evaluation = await judged(ONE, projectRequest(userInfo("bob")), { users: {} });
     expect(responseOf(evaluation).status).toMatchObject({
       code: 404,
@@ -283,7 +283,7 @@ describe("the answer", () => {
     [{ failed: "no", status: 403, reason: "Forbidden" }, 403, "Forbidden"],
     [{ failed: "slow" }, 503, "ServiceUnavailable"],
     [{ failed: "busy", status: 429, reason: "TooManyRequests" }, 429, "TooManyRequests"],
-  ])("a lookup that failed has its own code: %j", async (fact, code, reason) => {
+  ])("a failed lookup has its own code: %j", async (fact, code, reason) => {
     const evaluation = await judged(ONE, projectRequest(userInfo("bob")), { userFact: () => fact });
     expect(responseOf(evaluation).status).toMatchObject({
       code,
@@ -292,7 +292,7 @@ describe("the answer", () => {
     });
   });
 
-  test("an invalid object refuses what it may limit, or warns", async () => {
+  test("an invalid object refuses the requests that it may limit, or warns", async () => {
     const spec = { limits: [{ maxProjects: -1 }] };
     expect(await outcome(spec, projectRequest(userInfo("bob")))).toBe("500 USHER-Q03");
     expect(await outcome(spec, projectRequest(userInfo("root", ["system:masters"])))).toBe("allowed");
@@ -360,7 +360,7 @@ test.each<[ReturnType<typeof userInfo>, JsonObject, [string, string, string][]]>
     { limits: [{ maxProjects: -1 }] },
     [["", "failed", expect.stringContaining("the spec is not valid")]],
   ],
-])("a trace reports every limit that was looked at: %j %j", async (user, spec, entries) => {
+])("a trace reports every evaluated limit: %j %j", async (user, spec, entries) => {
   const { trace } = await judged(spec, projectRequest(user), {}, "validate", true);
   expect(trace.map(({ rule = "", applies, why }) => [rule, applies, why])).toEqual(entries);
 });

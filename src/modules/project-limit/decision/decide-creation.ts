@@ -23,7 +23,7 @@ import {
   userMissing,
 } from "./responses.ts";
 
-/** Judges the creation of a project for a user: may it have one more? `findings` are those of what was checked before. */
+/** Evaluates the creation of a project for a user: may it have one more? `findings` are those of earlier checks. */
 export function decideCreation(
   context: Context,
   limits: ProjectLimits,
@@ -45,7 +45,7 @@ export function decideCreation(
   }
   const user: Need = { get: { resource: USERS, name: username }, live: true, mayBeUnserved: true };
   const subject = subjectOf(username, limits.serviceAccountsPer);
-  // A name that no User can have is never asked for: `limitOf` decides without.
+  // A name that no User can have is never looked up: `limitOf` decides without.
   let limit = limitOf(limits, requester, undefined);
   let found: UserFact;
   if ("needsUser" in limit) {
@@ -68,7 +68,7 @@ export function decideCreation(
   }
   if (!("max" in limit)) return passes(`user ${username} is not limited`);
   const project = nameIn(request.name, object.object);
-  // It never becomes a project, and has no place in a ledger: the API server's own refusal says what is wrong with it.
+  // It never becomes a project, and has no place in a ledger: the API server's own refusal explains it.
   if (project.length > NAME_LENGTH) return passes(`no namespace has a name of ${project.length} characters`);
   const why = `${limit.rule}: user ${username} may have ${limit.max} project(s)`;
   report("applies", why);
@@ -86,7 +86,7 @@ export function decideCreation(
   );
 }
 
-/** Counts what the view shows: creations at the same time may exceed the limit. */
+/** Counts the namespaces of the view: concurrent creations may exceed the limit. */
 function admitBestEffort(
   { view, request }: Context,
   creation: Creation,
@@ -114,8 +114,8 @@ function admitExactly(context: Context, creation: Creation, findings: readonly F
 }
 
 /**
- * What is reserved. A Namespace has the uid already with which it will be stored. What follows from a ProjectRequest is another object:
- * whatever has the name by then, unless it has it now.
+ * The reservation. A Namespace already has its final uid. The namespace of a ProjectRequest is another object: whatever
+ * has the name by then, except the one that has it now.
  */
 function entryFor({ request, object, view }: Context): LedgerEntry {
   const name = stringAt(object.object, "metadata", "name") ?? request.name;

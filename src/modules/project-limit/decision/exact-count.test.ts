@@ -1,4 +1,4 @@
-// Reservations by the whole module: what is written, when, and what the client gets where it can't be.
+// Reservations through the whole module: when and what is written, and the client's response if it can't be.
 import { expect, test } from "vitest";
 import { assemblyOf, callOf } from "../../../../test/builders/evaluation.ts";
 import { outside } from "../../../../test/builders/outside.ts";
@@ -55,13 +55,13 @@ function stamped(name: string, uid?: string): JsonObject {
 test("of a Namespace name and uid are reserved, before it is allowed", async () => {
   const { response, here, entries, evaluation } = await asked(namespaceRequest(ANN, stamped("new", "7")));
   expect(response.allowed).toBe(true);
-  // Who has no ledger has no place reserved: that is no gap in what is known.
+  // A user without a ledger has no reservations: that is known.
   expect(evaluation.unknown).toEqual([]);
   expect(here.commits).toMatchObject([{ resource: USAGES, name: "u-ann", resourceVersion: undefined }]);
   expect(entries).toEqual([[{ name: "new", uid: "7" }]]);
 });
 
-test("of a ProjectRequest name and review, and what has the name now", async () => {
+test("for a ProjectRequest records name and review, and the current namespace of that name", async () => {
   const { entries } = await asked(projectRequest(ANN, "new", { uid: "r" }));
   expect(entries).toEqual([[{ name: "new", request: "r" }]]);
   const old = projectCame({ ...project("new", "bob"), metadata: { name: "new", uid: "old" } });
@@ -74,7 +74,7 @@ test.each<[string, AdmissionRequest, Given]>([
   ["when mutating", namespaceRequest(ANN, stamped("new", "7")), { phase: "mutate" }],
   ["of an unlimited user", projectRequest(userInfo("free")), {}],
   ["with count: BestEffort", projectRequest(ANN), { spec: { ...SPEC, count: "BestEffort" } }],
-])("%s nothing is written", async (_, request, given) => {
+])("%s writes nothing", async (_, request, given) => {
   const { response, here } = await asked(request, given);
   expect(response.allowed).toBe(true);
   expect(here.commits).toEqual([]);
@@ -101,7 +101,7 @@ test("the User and the ledger are read in one round", async () => {
 });
 
 test.each<[string, Given]>([
-  ["that can't be read", { ledger: { failed: "etcd is away" } }],
+  ["that can't be read", { ledger: { failed: "etcd is down" } }],
   ["that can't be written", { commit: () => ({ failed: "too large" }) }],
   ["that others write all the time", { commit: () => "conflict" }],
   ["for which there is no time", { expired: true }],

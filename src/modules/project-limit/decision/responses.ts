@@ -12,7 +12,7 @@ export interface Creation {
   readonly limits: ProjectLimits;
   /** Whose projects are counted. */
   readonly subject: LimitSubject;
-  /** Whom the project is for. */
+  /** The user of the project. */
   readonly username: string;
   /** The name of the new project. */
   readonly project: string;
@@ -23,7 +23,7 @@ export interface Creation {
 
 /** Names in a message: more are found with `usher project-limit usage`. */
 const MOST_NAMES = 10;
-/** Above what is said of conflicts, below what was not done. */
+/** Above conflicts, below omissions. */
 const WARN = 50;
 
 /** Admitted. The last free place is worth a warning: the next creation is refused. */
@@ -47,7 +47,7 @@ export function overLimit(
   return denied(limits, 403, "Forbidden", { rule, code: "USHER-Q01", message }, { counts });
 }
 
-/** Nothing is known of free places now: the client repeats the request. */
+/** Free places are unknown now: the client repeats the request. */
 export function ledgerBusy(
   request: AdmissionRequest,
   { limits, rule, username }: Creation,
@@ -66,7 +66,7 @@ function describeUsage({ count, names }: Usage): string {
   return `${count}: ${[...shown, ...(names.length > shown.length ? ["…"] : [])].join(", ")}`;
 }
 
-/** `namespaces "shop" is forbidden:`, as Kubernetes itself says it. */
+/** `namespaces "shop" is forbidden:`, in Kubernetes' wording. */
 function forbidden(request: AdmissionRequest): string {
   return `${resourceName(request.resource)} "${nameIn(request.name, request.object)}" is forbidden:`;
 }
@@ -95,7 +95,7 @@ export function lookupFailed(
   return denied(limits, code, reason, { rule: "limits", code: "USHER-Q03", message });
 }
 
-/** An invalid spec is nobody's limit: closed refuses, open lets pass with a warning. */
+/** An invalid spec defines no limit: fail-closed refuses, fail-open passes with a warning. */
 export function invalidLimits(limits: ProjectLimits): Decision {
   const message = `the limit is not known: ProjectRequestLimit ${limits.ref.name} is not valid: ${limits.invalid}`;
   const about = { rule: "limits", code: "USHER-Q03", message };

@@ -1,4 +1,5 @@
-// Every case of upstream's own tests, by the whole module: 3.11's admission_test.go, validation_test.go and project_reqlimit_test.go.
+// Every case of upstream's own tests, through the whole module: 3.11's admission_test.go, validation_test.go and
+// project_reqlimit_test.go.
 import { describe, expect, test } from "vitest";
 import {
   judged,
@@ -57,7 +58,7 @@ describe("reading the configuration", () => {
     ]);
   });
 
-  test.each([[{}], [{ limits: null }], [{ limits: [] }]])("%j limits nobody", (spec) => {
+  test.each([[{}], [{ limits: null }], [{ limits: [] }]])("%j limits no user", (spec) => {
     expect(prepared(spec)).toMatchObject({ rules: [], invalid: undefined });
   });
 });
@@ -161,7 +162,7 @@ describe("validation", () => {
     [{ limits: [{ selector: null, maxProjects: 1 }] }],
     [{ limits: two }],
     [{ limits: [{ maxProjects: 0 }], maxProjectsForSystemUsers: 0, maxProjectsForServiceAccounts: null }],
-    // The same number, however it is written.
+    // The same number in any spelling.
     [{ limits: [{ maxProjects: 1e3 }] }],
     [{ limits: [{ maxProjects: 2_147_483_647 }] }],
   ])("%j is valid", (spec) => expect(problemsOf(spec)).toEqual([]));
@@ -217,7 +218,7 @@ describe("validation", () => {
     [{ groups: ["system:serviceaccounts:ci", "system:serviceaccounts"] }, true],
     [{ groups: ["system:masters", "devs"] }, false],
     [{ groups: ["system:authenticated"] }, false],
-  ])("the rule %j is for nobody whom rules are for: %j", (rule, isWarned) => {
+  ])("the rule %j matches no user that rules apply to: %j", (rule, isWarned) => {
     const exempt = { users: ["root"] };
     const warnings = problemsOf({ limits: [{ ...rule, maxProjects: 1 }], exempt });
     expect(warnings.map(({ path }) => path.join("."))).toEqual(isWarned ? ["spec.limits.0"] : []);
@@ -231,7 +232,7 @@ describe("with extensions off", () => {
       ({ code }) => code,
     );
 
-  test("limits system:masters, which is exempt otherwise", async () => {
+  test("limits system:masters, which is exempt by default", async () => {
     const changes = projects("system:admin", 1);
     expect(await codes({ ...OFF, extensions: "Enabled" }, "system:admin", { changes })).toEqual([]);
     expect(await codes(OFF, "system:admin", { changes })).toEqual([403]);
@@ -243,13 +244,13 @@ describe("with extensions off", () => {
     expect({ denials, findings, commits }).toEqual({ denials: [], findings: [], commits: [] });
   });
 
-  test("takes a name that begins with b64: for a system user's", () => {
+  test("treats a name that begins with b64: as a system user's", () => {
     const bob = { username: "b64:Ym9i", groups: [] };
     expect(limitOf(prepared(OFF), bob, undefined)).toMatchObject({ rule: "maxProjectsForSystemUsers" });
     expect(limitOf(prepared(SINGLE), bob, undefined)).toEqual({ needsUser: true });
   });
 
-  test("refuses users where the cluster serves no User objects", async () => {
+  test("refuses users if the cluster serves no User objects", async () => {
     const on = { ...OFF, exempt: { groups: [] }, extensions: "Enabled" };
     expect(await codes(OFF, "bob", { users: undefined })).toEqual([404]);
     expect(await codes(on, "bob", { users: undefined })).toEqual([]);

@@ -3,15 +3,15 @@ import type { ProjectLimits } from "../policy/policy.ts";
 import { REQUESTER } from "../projects.ts";
 
 /**
- * Match conditions: users that can't be limited pass closed hooks also while no usher answers, and an update that leaves the requester
- * alone costs no call. Each says the same as the decision, in CEL.
+ * Match conditions: users that can't be limited pass fail-closed hooks also while no usher answers, and an update that
+ * does not change the requester costs no call. Each is equivalent to the decision, in CEL.
  */
 
 const USER = "request.userInfo.username";
 
 const DNS_LABEL = "[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?";
 const SUBDOMAIN = "[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*";
-/** Both together are what `serviceAccountOf` accepts: the second has the length of the name. */
+/** Together they accept the same names as `serviceAccountOf`: the second has the length of the name. */
 export const SERVICE_ACCOUNT_PATTERNS = [
   `^system:serviceaccount:${DNS_LABEL}:${SUBDOMAIN}$`,
   "^system:serviceaccount:[^:]*:[^:]{1,253}$",
@@ -20,7 +20,7 @@ const SERVICE_ACCOUNT = SERVICE_ACCOUNT_PATTERNS.map((pattern) => `${USER}.match
   " && ",
 );
 
-/** What `isUserName` refuses. */
+/** The names that `isUserName` refuses. */
 function systemUser({ extensions }: ProjectLimits): string {
   const encoded = extensions ? ` && !${USER}.startsWith('b64:')` : "";
   return `(${USER} in ['', '.', '..', '~'] || ${USER}.matches('[/%]') || (${USER}.contains(':')${encoded}))`;
@@ -44,7 +44,10 @@ function limited(limits: ProjectLimits): string {
   return `(${SERVICE_ACCOUNT} ? ${accounts} : ${systemUser(limits)} ? ${system} : ${limitsUsers(limits)})`;
 }
 
-/** What a trusted annotator creates for another user may be limited as that user's, whatever the annotator's own limit. */
+/**
+ * A namespace that a trusted annotator creates for another user may be limited as that user's, regardless of the
+ * annotator's own limit.
+ */
 function limitedHere(limits: ProjectLimits): string {
   const { trustedAnnotators } = limits;
   if (trustedAnnotators.size === 0) return limited(limits);

@@ -15,7 +15,7 @@ import { SERVICE_ACCOUNT_PATTERNS } from "./conditions.ts";
 const SINGLE = { limits: [{ maxProjects: 2 }] };
 const SPEC = { limits: [{ maxProjects: 2 }], namespaces: {} };
 
-/** What is registered, in short. */
+/** A summary of the registered hooks. */
 function registered(spec: JsonObject | undefined, installation: Installation = MODERN) {
   const changes = spec === undefined ? [] : [limitsCame(spec)];
   const { declaredHooks } = assemblyOf([projectLimit], changes, installation);
@@ -36,14 +36,14 @@ function registered(spec: JsonObject | undefined, installation: Installation = M
   }));
 }
 
-describe("what is registered", () => {
+describe("registered hooks", () => {
   test("nothing without the object, nor for one of another name", () => {
     expect(registered(undefined)).toEqual([]);
     const { declaredHooks } = assemblyOf([projectLimit], [limitsCame(SPEC, "other")], MODERN);
     expect(declaredHooks.flatMap(({ rules }) => rules)).toEqual([]);
   });
 
-  test("without namespaces only ProjectRequests", () => {
+  test("without namespaces: only ProjectRequests", () => {
     expect(registered({ limits: [{ maxProjects: 2 }] })).toEqual([
       {
         name: "project-limit",
@@ -72,7 +72,7 @@ describe("what is registered", () => {
     ]);
   });
 
-  test("with namespaces every route to the requester; deletion is none, and only who can be limited meets a closed hook", () => {
+  test("with namespaces: every route to the requester except deletion, and only users that can be limited meet a fail-closed hook", () => {
     const routes = ["CREATE,UPDATE namespaces", "UPDATE namespaces/finalize", "UPDATE namespaces/status"];
     const all = registered(SPEC);
     expect(all.map(({ name, closed, conditions }) => ({ name, closed, conditions }))).toEqual([
@@ -101,7 +101,7 @@ describe("what is registered", () => {
     ["before 1.28", { ...DEFAULT_INSTALLATION, ...versionOf("v1.27.9") }],
     ["of an unknown version", DEFAULT_INSTALLATION],
   ])(
-    "an API server %s has no match conditions: namespaces are open, and finalizing waits for nothing",
+    "an API server %s has no match conditions: namespaces are fail-open, and finalizing waits for nothing",
     (_, installation) => {
       const all = registered(SPEC, installation);
       expect(all.map(({ name, closed, conditions }) => ({ name, closed, conditions }))).toEqual([
@@ -114,7 +114,7 @@ describe("what is registered", () => {
   );
 });
 
-describe("while the operand's webhook asks", () => {
+describe("while the operand's webhook is registered", () => {
   const RULE = {
     apiGroups: ["project.openshift.io"],
     apiVersions: ["v1"],
@@ -134,7 +134,7 @@ describe("while the operand's webhook asks", () => {
         .validating["webhooks"] as JsonObject[]
     ).map(({ name }) => name);
 
-  test("usher's hook for ProjectRequests is withdrawn, answers who still asks, and is back at once", () => {
+  test("usher's hook for ProjectRequests is withdrawn, still answers late calls, and is back immediately", () => {
     const assembly = assemblyOf([projectLimit], [limitsCame(SPEC)], MODERN);
     const before = names(assembly);
     expect(before).toContain("project-limit.usher.dev");
@@ -149,7 +149,7 @@ describe("while the operand's webhook asks", () => {
     const { object, ...change } = came({ rules: [RULE] });
     const leaving = { "projectrequestlimits.operator.project.openshift.io/leaving": "2026-01-01T00:00:00Z" };
     assembly.apply([{ ...change, object: { ...object, metadata: { annotations: leaving } } }]);
-    expect(names(assembly), "while it still asks, and is about to go").toEqual(before);
+    expect(names(assembly), "while it is still called, and is about to go").toEqual(before);
   });
 
   test.each<[string, JsonObject[]]>([

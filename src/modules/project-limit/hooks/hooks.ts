@@ -23,7 +23,10 @@ const NAMESPACE: Omit<Rule, "operations" | "resources"> = {
   scope: "Cluster",
 };
 
-/** The hooks of the ProjectRequestLimit named `cluster`. Without one nothing is registered, and without match conditions nothing is closed. */
+/**
+ * The hooks of the ProjectRequestLimit named `cluster`. Without one nothing is registered, and without match conditions
+ * nothing is fail-closed.
+ */
 export function limitHooks([limits]: readonly ProjectLimits[], view: View): Hook[] {
   const conditional = hasMatchConditions(view);
   return [
@@ -33,7 +36,7 @@ export function limitHooks([limits]: readonly ProjectLimits[], view: View): Hook
   ];
 }
 
-/** Asks about ProjectRequests. */
+/** Covers ProjectRequests. */
 export function projectRequestHook(limits: ProjectLimits | undefined, conditional: boolean): Hook {
   return {
     ...common(limits),
@@ -50,7 +53,7 @@ export function projectRequestHook(limits: ProjectLimits | undefined, conditiona
   };
 }
 
-/** Open, for everyone: a namespace that it missed is refused by validation where its creator can be limited. */
+/** Fail-open, for all users: validation refuses a namespace that it missed if its creator can be limited. */
 function stamp(limits: ProjectLimits | undefined, conditional: boolean): Hook {
   return {
     ...common(limits),
@@ -69,8 +72,8 @@ function stamp(limits: ProjectLimits | undefined, conditional: boolean): Hook {
 const CHANGES = { name: "requester-changes", expression: REQUESTER_CHANGES };
 
 /**
- * Closed only before users that can be limited, and only where match conditions keep everyone else out. The open hook asks the same
- * question for those that can't be limited and are not exempt: their stamp is checked.
+ * Fail-closed only for users that can be limited, and only if match conditions exclude all others. The fail-open hook
+ * covers users that can't be limited and are not exempt: their requester is checked.
  */
 function namespaces(limits: ProjectLimits | undefined, conditional: boolean): Hook[] {
   const rules = namespaceRules(limits, conditional);
@@ -100,8 +103,8 @@ function namespaces(limits: ProjectLimits | undefined, conditional: boolean): Ho
 }
 
 /**
- * Every route to the requester. A deletion updates status and finalizers: without match conditions each would wait for usher, so these
- * routes are left out there, and the status says so.
+ * Every route to the requester. A deletion updates status and finalizers: without match conditions each would wait for
+ * usher, so these routes are omitted there, and the status reports it.
  */
 function namespaceRules(limits: ProjectLimits | undefined, conditional: boolean): Rule[] {
   if (limits?.namespaces !== true) return [];

@@ -3,7 +3,7 @@ import type { Read } from "../../../core/module/module.ts";
 import type { View } from "../../../core/view/view.ts";
 import { OPERAND } from "../operand-names.ts";
 
-/** What asks the operand. */
+/** The webhook of the operand. */
 export const OPERAND_WEBHOOK: Read = {
   resource: "validatingwebhookconfigurations",
   group: "admissionregistration.k8s.io",
@@ -12,19 +12,19 @@ export const OPERAND_WEBHOOK: Read = {
   scope: "Cluster",
   name: OPERAND.webhook,
   keep: [["webhooks"], ["metadata", "annotations", OPERAND.leaving]],
-  // Without it both are asked, and a request counts once.
+  // Without it both are called, and a request counts once.
   optional: true,
-  why: "leave ProjectRequests to the operand where there is one",
+  why: "leave ProjectRequests to the operand if there is one",
 };
 
-/** Whether API servers ask the operand about every ProjectRequest that is created, and will go on to. */
+/** Whether API servers call the operand for every created ProjectRequest, and will continue to. */
 export function isOperandAsked(view: View): boolean {
   const configuration = view.get(`${OPERAND_WEBHOOK.resource}.${OPERAND_WEBHOOK.group}`, "", OPERAND.webhook);
   const isLeaving = at(configuration, "metadata", "annotations", OPERAND.leaving) !== undefined;
   return !isLeaving && asksAboutProjectRequests(configuration);
 }
 
-/** Whether a webhook configuration asks about every ProjectRequest that is created. */
+/** Whether a webhook configuration covers every created ProjectRequest. */
 export function asksAboutProjectRequests(configuration: JsonObject | undefined): boolean {
   return listAt(configuration, "webhooks").some(
     (entry) => selectsAll(at(entry, "objectSelector")) && listAt(entry, "rules").some(isForProjectRequests),

@@ -5,10 +5,11 @@ import { entryOf, projectOf } from "./match-entry.ts";
 import { entriesIn, entryKey, type LedgerEntry, subjectIn, USAGES } from "./project-usage.ts";
 
 /**
- * An API server ends a create after 34 s, whatever its own --request-timeout, the client's `timeout` and the timeouts of webhooks are, all
- * webhooks included; 34.1 s were measured, and what it creates may appear at the end of it. The rest is for a write that etcd has
- * already. An entry that was seen so long ago belongs to a request that is over, whichever replica admitted it: the entry was written before
- * it was seen. Counted by the settler's own monotonic clock from its own sight, so that no other clock matters.
+ * An API server ends a create after 34 s, regardless of its own --request-timeout, the client's `timeout` and the
+ * timeouts of webhooks, including all webhooks; 34.1 s were measured, and the object may appear at the end of it. The
+ * rest is for a write that etcd already has. An entry that was seen this long ago belongs to a finished request,
+ * whichever replica admitted it: the entry was written before it was seen. Measured by the settler's own monotonic
+ * clock from its own observation, so that no other clock matters.
  */
 export const SETTLE_AFTER_MS = 35_000;
 
@@ -27,15 +28,15 @@ export function openEntries(ledger: Json, view: View): LedgerEntry[] {
   return open;
 }
 
-/** When the settler first saw entries, by ledger. Covers open and new ones only, so it is as small as they are few. */
+/** When the settler first saw entries, by ledger. Only for open and new ones, so it stays small. */
 export class EntryAges {
   readonly #seen = new Map<string, Map<string, number>>();
-  /** New entries of ProjectRequests, open or not, while their request may be under way. `undefined` until the next look. */
+  /** New entries of ProjectRequests, open or not, while their request may be in flight. `undefined` until the next look. */
   readonly #came = new Map<string, Map<string, number | undefined>>();
   /** Entries whose namespace is gone. */
   readonly #ended = new Map<string, Set<string>>();
   readonly #empty = new Map<string, number>();
-  /** The first look: whatever did not come since was there then. */
+  /** When observation started; entries not seen to arrive existed by then. */
   #began: number | undefined;
 
   /** The number of entries that are remembered. @visibleForTesting */
@@ -43,7 +44,7 @@ export class EntryAges {
     return [...this.#seen.values(), ...this.#came.values()].reduce((sum, entries) => sum + entries.size, 0);
   }
 
-  /** The entries that were seen long enough ago, those of them whose namespace was seen, and how long the next one has to wait. */
+  /** The entries that were seen long enough ago, those of them whose namespace was seen, and the time until the next one. */
   look(
     ledger: string,
     open: readonly LedgerEntry[],
@@ -58,7 +59,7 @@ export class EntryAges {
     let dueInMs = Math.min(...[...came.values()].map((since) => since + SETTLE_AFTER_MS - elapsed));
     for (const entry of open) {
       const key = entryKey(entry);
-      // With its uid the request is over; without, its own time counts.
+      // With its uid the request is over; otherwise, its own time counts.
       const over = entry.uid === undefined ? (came.get(key) ?? this.#began) : Number.NEGATIVE_INFINITY;
       const since = gone.has(key) ? over : (before?.get(key) ?? elapsed);
       seen.set(key, since);
@@ -93,8 +94,9 @@ export class EntryAges {
   }
 
   /**
-   * The namespace of an entry was there and is gone. With its uid the request is over, so there is nothing to wait for. Without, it may
-   * be an older namespace of the name, of whose end the settler learns late: then the entry's own time counts.
+   * The namespace of an entry existed and is gone. With its uid the request is over, so there is nothing to wait for.
+   * Without, it may be an older namespace of the same name, whose deletion the settler saw late: then the entry's own
+   * time counts.
    */
   ended(ledger: string, entry: LedgerEntry): void {
     this.#ended.set(ledger, (this.#ended.get(ledger) ?? new Set()).add(entryKey(entry)));

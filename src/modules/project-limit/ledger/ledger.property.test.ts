@@ -42,7 +42,7 @@ const histories = fc.record({
 
 const RUNS = Number(process.env["USHER_FUZZ_RUNS"] ?? 4_000);
 
-test("never more than the limit, whatever happens in whichever order", () => {
+test("never exceeds the limit, for any events in any order", () => {
   fc.assert(
     fc.property(histories, ({ limit, replicas, owned, steps }) => {
       const world = new LedgerWorld(limit, replicas, owned);
@@ -55,7 +55,7 @@ test("never more than the limit, whatever happens in whichever order", () => {
   );
 });
 
-test("once all is calm the ledger has just what exists, and the settler remembers nothing", () => {
+test("when all is quiet the ledger matches the existing namespaces, and the settler's state is empty", () => {
   fc.assert(
     fc.property(histories, ({ limit, replicas, owned, steps }) => {
       const world = new LedgerWorld(limit, replicas, owned);

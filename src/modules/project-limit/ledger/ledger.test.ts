@@ -1,4 +1,4 @@
-// Histories that random ones hardly ever find.
+// Histories that random ones rarely find.
 import { expect, test } from "vitest";
 import { LedgerWorld } from "../../../../test/support/project-limit/ledger-world.ts";
 import { USAGES } from "./project-usage.ts";
@@ -13,7 +13,7 @@ function create(world: LedgerWorld, name: string, kind: typeof NS | typeof PR): 
   for (const replica of [0, 1, 2]) world.observe(replica, 99);
 }
 
-test.each([NS, PR] as const)("the place of a terminating %s is free at once, and not twice", (kind) => {
+test.each([NS, PR] as const)("the place of a terminating %s is free immediately, and only once", (kind) => {
   const world = new LedgerWorld(1, 3);
   create(world, "a", kind);
   world.terminate("a");
@@ -24,27 +24,30 @@ test.each([NS, PR] as const)("the place of a terminating %s is free at once, and
   expect(world.names).toEqual(["a", "b"]);
 });
 
-test.each([NS, PR] as const)("a replica that still sees the old %s terminate counts the new one", (kind) => {
-  const world = new LedgerWorld(1, 3);
-  world.elect(2);
-  create(world, "a", kind);
-  // Its request is over.
-  world.sweepAfter(35_000);
-  world.terminate("a");
-  for (const replica of [0, 1, 2]) world.observe(replica, 99);
-  world.vanish("a");
-  world.sweepAfter(0);
-  expect(world.entries).toEqual([]);
-  // Replica 0 knows only that the old one terminates.
-  world.admit(0, "a", kind);
-  world.proceed(0);
-  expect(world.counted).toBe(1);
-  world.admit(1, "b", kind);
-  world.proceed(0);
-  expect(world.names).toEqual(["a"]);
-});
+test.each([NS, PR] as const)(
+  "a replica that still sees the old %s terminating counts the new one",
+  (kind) => {
+    const world = new LedgerWorld(1, 3);
+    world.elect(2);
+    create(world, "a", kind);
+    // Its request is over.
+    world.sweepAfter(35_000);
+    world.terminate("a");
+    for (const replica of [0, 1, 2]) world.observe(replica, 99);
+    world.vanish("a");
+    world.sweepAfter(0);
+    expect(world.entries).toEqual([]);
+    // Replica 0 knows only that the old one is terminating.
+    world.admit(0, "a", kind);
+    world.proceed(0);
+    expect(world.counted).toBe(1);
+    world.admit(1, "b", kind);
+    world.proceed(0);
+    expect(world.names).toEqual(["a"]);
+  },
+);
 
-test("a namespace that came and went frees its own entry, and not that of another request for its name", () => {
+test("a namespace that was created and deleted frees its own entry, and not that of another request for its name", () => {
   const world = new LedgerWorld(2, 3);
   world.admit(0, "a", NS);
   world.admit(1, "a", NS);
@@ -88,7 +91,7 @@ test.each([NS, PR] as const)(
 );
 
 test.each([NS, PR] as const)(
-  "of a %s that never comes the place is free after 35 s, also after two crashes",
+  "the place of a %s that is never created is free after 35 s, also after two crashes",
   (kind) => {
     const world = new LedgerWorld(1, 3);
     world.admit(0, "a", kind);
@@ -118,7 +121,7 @@ test.each([
   expect(world.entries).toEqual(["a"]);
 });
 
-test("a name that somebody else has is released", () => {
+test("a name that another user has is released", () => {
   const world = new LedgerWorld(3, 1);
   world.intrude("a");
   for (const kind of [NS, PR] as const) {
@@ -129,12 +132,12 @@ test("a name that somebody else has is released", () => {
   expect(world.entries).toEqual([]);
 });
 
-test("a namespace of before that goes, as the leader learns late, frees no place of a request for its name", () => {
+test("a late-seen deletion of an earlier namespace frees no place of a request for its name", () => {
   const world = new LedgerWorld(1, 2, ["a"]);
   world.terminate("a");
   world.vanish("a");
   world.observe(1, 99);
-  // Replica 1 knows that the old one is gone, and the leader learns of the new entry first.
+  // Replica 1 knows that the old one is gone, and the leader sees the new entry first.
   world.admit(1, "a", PR);
   world.observe(0, 99, USAGES);
   world.observe(0, 99, "namespaces");

@@ -4,7 +4,7 @@ import { type Project, requesterOf, toProject } from "../projects.ts";
 import type { LimitSubject } from "../subject.ts";
 import type { LedgerEntry } from "./project-usage.ts";
 
-/** A namespace as the ledger sees it. */
+/** A namespace from the view of the ledger. */
 export interface LedgerProject extends Project {
   readonly uid: string;
   /** By its annotation; `undefined`: it has none. */
@@ -23,8 +23,8 @@ function belongs(requester: string, subject: LimitSubject): boolean {
 }
 
 /**
- * The entry that a namespace is the result of. A creation is known by the uid, which the API server had chosen when it asked. What
- * follows from a ProjectRequest has a uid of its own, so there name and requester count, but never a namespace that was there before.
+ * The entry of a namespace. A creation is matched by the uid, which the API server had chosen before its call. The
+ * namespace of a ProjectRequest has another uid, so name and requester count, but never an earlier namespace.
  */
 export function entryOf(
   project: LedgerProject,

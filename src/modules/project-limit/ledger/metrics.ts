@@ -15,19 +15,19 @@ export const LEDGER_METRICS: readonly Metric[] = [
   {
     name: SETTLEMENTS,
     type: "counter",
-    help: "Places that were released because their project never came, is gone or is another user's.",
+    help: "Places that were released because their project was never created, is gone or is another user's.",
     labels: [],
   },
   {
     name: UNUSED,
     type: "counter",
-    help: "Places among them whose project never came: the request was refused or left after it was admitted, the name existed, or no API server sent the review.",
+    help: "Places among them whose project was never created: the request was refused or abandoned after it was admitted, the name existed, or no API server sent the review.",
     labels: [],
   },
   {
     name: CONFLICTS,
     type: "counter",
-    help: "Reservations that were made again because the ledger had changed.",
+    help: "Reservations that were repeated because the ledger had changed.",
     labels: [],
   },
 ];

@@ -7,8 +7,8 @@ import { describeSubject, type LimitSubject } from "../subject.ts";
 export const USAGES = "projectusages.usher.dev";
 
 /**
- * So many entries a ledger has at most: with names and uids of full length they are 0.9 MB, and etcd takes 1.5 MB. A subject with more
- * is counted by what the cluster shows, best effort.
+ * The maximum number of entries of a ledger: with names and uids of full length they take 0.9 MB, and etcd accepts 1.5
+ * MB. A subject with more is counted by the cluster's namespaces, best effort.
  */
 export const MOST_ENTRIES = 5_000;
 
@@ -79,7 +79,7 @@ export const projectUsage: StateKind = {
 /** One place of a ledger: a project that was admitted. */
 export type LedgerEntry = z.infer<typeof entry>;
 
-/** Whose ledger this is. The prefix of its name tells namespaces of service accounts from users who are called like that. */
+/** The subject of this ledger. The prefix of its name distinguishes service account namespaces from users of the same name. */
 export function subjectIn(ledger: Json | undefined): LimitSubject {
   const text = stringAt(ledger, "spec", "subject") ?? "";
   const isNamespace = /^nh?-/.test(stringAt(ledger, "metadata", "name") ?? "");
@@ -104,7 +104,7 @@ export function subjectText(subject: LimitSubject): string {
   return describeSubject(subject).slice(0, SUBJECT_LENGTH).toWellFormed();
 }
 
-/** Groups are known from requests alone, so the rule that they led to is kept for the status and metrics. */
+/** Groups are known only from requests, so the resulting rule is kept for the status and metrics. */
 export function ledgerOf(subject: LimitSubject, entries: readonly LedgerEntry[], rule?: string): JsonObject {
   return {
     apiVersion: "usher.dev/v1alpha1",

@@ -5,7 +5,7 @@ import { BY_ENTRY, EntryAges, ledgersOf, openEntries } from "./entry-ages.ts";
 import { entriesIn, USAGES } from "./project-usage.ts";
 import { type LedgerKey, settle } from "./settle.ts";
 
-/** Ledgers as the settler sees them; a decision reads them from etcd. */
+/** Ledgers from the view of the settler; a decision reads them from etcd. */
 export const LEDGERS: Read = {
   resource: "projectusages",
   group: "usher.dev",
@@ -19,10 +19,10 @@ export const LEDGERS: Read = {
   why: "remove entries of projects that exist from ledgers",
 };
 
-/** Keeps ledgers free of entries that no namespace belongs to. Only ledgers with such entries wait for their time. */
+/** Releases ledger entries without a namespace. Only ledgers with such entries wait. */
 export const ledgerReconciler: Reconciler<LedgerKey, EntryAges> = {
   initialState: () => new EntryAges(),
-  // A crash must not block a place for longer than 90 s, however many nodes other modules look at first.
+  // A crash must not block a place for longer than 90 s, however many nodes other modules reconcile first.
   initialPriority: "normal",
   initialKeys: function* (_sights, { view }) {
     for (const ledger of view.list(USAGES))

@@ -33,7 +33,7 @@ function ledger(entries: readonly LedgerEntry[], subject = ANN): Fact {
 const others = (count: number): LedgerEntry[] =>
   Array.from({ length: count }, (_, i) => ({ name: `n${i}`, uid: `${i}` }));
 
-test("of a subject longer than a ledger takes its beginning is written, and known again", () => {
+test("a subject longer than a ledger's limit is stored by its prefix, and recognized", () => {
   const long: LimitSubject = { username: "x".repeat(4_095) + "😀".repeat(9) };
   const need = needOf(ledgerName(long));
   const reservation = (fact: Fact) => {
@@ -53,7 +53,7 @@ test("the ledger is read past every cache", () => {
   expect(reserved(undefined, 1)).toEqual({ need: needOf("u-ann") });
 });
 
-test("nobody is refused by places that are still being written", () => {
+test("unwritten places refuse no request", () => {
   const written: Need = {
     get: { resource: USAGES, name: "u-ann" },
     live: true,
@@ -71,7 +71,7 @@ test("nobody is refused by places that are still being written", () => {
   expect(then(ledger(others(2)))).toMatchObject({ full: { count: 2 } });
   expect(then(ledger(others(1)))).toMatchObject({ used: { count: 1 }, commit: { rests: written } });
   expect(then({ failed: "no answer" })).toEqual({ busy: "no answer" });
-  // A place among them is as good as one that is written: both go together.
+  // A place among them is as good as a written one: both are written together.
   expect(reserved(pending, 3)).toMatchObject({ used: { count: 2 }, commit: { rests: needOf("u-ann") } });
 });
 
@@ -92,31 +92,31 @@ test("a further one is appended to the version that was read", () => {
   });
 });
 
-test("what the ledger has and what the view shows count together", () => {
+test("entries of the ledger and namespaces of the view count together", () => {
   expect(reserved(ledger(others(2)), 3, ["n1", "older"])).toEqual({
     full: { count: 3, names: ["n0", "n1", "older"] },
   });
 });
 
 test.each<[string, Fact]>([
-  ["a failed read", { failed: "etcd is away" }],
+  ["a failed read", { failed: "etcd is down" }],
   ["a kind that is not served", { absent: "NotServed" }],
   ["the ledger of another subject", ledger([], { username: "bob" })],
-])("%s is no free place", (_, fact) => {
+])("%s is not a free place", (_, fact) => {
   expect(reserved(fact, 9)).toMatchObject({ busy: expect.any(String) });
 });
 
-test("a reservation whose answer was lost is found again, also where it was the last place", () => {
+test("a reservation whose response was lost is found again, also if it was the last place", () => {
   expect(reserved(ledger([...others(1), ENTRY]), 2)).toMatchObject({ used: { count: 1 }, commit: undefined });
 });
 
-test("a client that repeats its request finds its place, also where all others are occupied", () => {
+test("a client that repeats its request finds its place, also if all others are occupied", () => {
   const mine = { name: ENTRY.name, uid: "8" };
   expect(reserved(ledger([...others(1), mine]), 2)).toMatchObject({
     used: { count: 1 },
     commit: { object: { spec: { entries: [...others(1), mine, ENTRY] } } },
   });
-  // Of a namespace that exists the limit is said first, as upstream.
+  // For an existing namespace the limit is reported first, as upstream.
   expect(reserved(ledger([...others(1), mine]), 2, [ENTRY.name])).toMatchObject({ full: { count: 2 } });
 });
 
@@ -136,12 +136,12 @@ test("reservations without a namespace are capped for each user; those with one 
     busy: `${MOST_OPEN} requests of the same user are not over yet`,
   });
   expect(reserved(ledger(others(MOST_OPEN)), limit, shown)).toMatchObject({ commit: {} });
-  // One that has its place keeps it, and a limit is said before the cap.
+  // A request with a place keeps it, and a limit is reported before the cap.
   expect(reserved(ledger([...others(MOST_OPEN), ENTRY]), limit)).toMatchObject({ commit: undefined });
   expect(reserved(ledger(others(MOST_OPEN)), MOST_OPEN)).toMatchObject({ full: { count: MOST_OPEN } });
 });
 
-test("requests without a name have a place each: none shares the name that it will get", () => {
+test("requests without a name have a place each", () => {
   const nameless = (count: number): LedgerEntry[] =>
     Array.from({ length: count }, (_, i) => ({ name: "", request: `r${i}` }));
   const next = { name: "", request: "next" };
@@ -150,7 +150,7 @@ test("requests without a name have a place each: none shares the name that it wi
   expect(reserved(ledger(nameless(20)), 30, [], next)).toMatchObject({ commit: {} });
 });
 
-test("a full ledger goes on by best effort, without a write", () => {
+test("a full ledger continues by best effort, without a write", () => {
   const full = ledger(others(MOST_ENTRIES));
   expect(reserved(full, MOST_ENTRIES + 1)).toMatchObject({
     used: { count: MOST_ENTRIES },
@@ -173,6 +173,6 @@ test.each([
   { spec: null },
   { spec: { subject: "ann", entries: "x" } },
   { spec: { subject: "ann", entries: [null, 1, { name: 2 }] } },
-])("hostile ledger %j", (found) => {
+])("handles the hostile ledger %j", (found) => {
   expect(() => reserved({ found, complete: true }, 1)).not.toThrow();
 });

@@ -26,9 +26,9 @@ const MOST_OF_ONE_NAME = 10;
 interface ReserveRequest {
   readonly subject: LimitSubject;
   readonly limit: number;
-  /** Where the limit is in the spec. */
+  /** The path of the limit in the spec. */
   readonly rule?: string;
-  /** What is to be admitted. */
+  /** The admitted creation. */
   readonly entry: LedgerEntry;
   /** The subject's namespaces in the view. */
   readonly projects: readonly LedgerProject[];
@@ -37,11 +37,11 @@ interface ReserveRequest {
 
 export type Reservation =
   | { readonly need: Need }
-  /** Nothing is known of the ledger: the client should repeat the request. */
+  /** The ledger is unknown: the client should repeat the request. */
   | { readonly busy: string }
   /** No place is free. */
   | { readonly full: Usage; readonly unwritten?: true | undefined }
-  /** `used` without the new project. Without a commit there is nothing to write: it is reserved, or too many are for a ledger. */
+  /** `used` without the new project. Without a commit there is nothing to write: it is already reserved, or exceeds a ledger. */
   | { readonly used: Usage; readonly commit: Commit | undefined };
 
 /** The ledger of a subject. */
@@ -51,7 +51,7 @@ export function ledgerNeed(subject: LimitSubject): LedgerNeed {
 
 type LedgerNeed = Extract<Need, { readonly get: unknown }>;
 
-/** Looks for a free place in the subject's ledger, and reserves it. */
+/** Finds a free place in the subject's ledger, and reserves it. */
 export function reserve(request: ReserveRequest): Reservation {
   const ledger = ledgerNeed(request.subject);
   const found = reserveIn(request, ledger);
@@ -75,7 +75,8 @@ function reserveIn(
   const key = entryKey(entry);
   // A write whose answer was lost, or a review that the API server repeats.
   const isReserved = entries.some((other) => entryKey(other) === key);
-  // A client that repeats a request has its place: no two namespaces share a name. Where one exists, the limit counts first, as upstream.
+  // A client that repeats a request has its place: no two namespaces share a name. If the namespace exists, the limit
+  // counts first, as upstream.
   const isShown = projects.some(({ name: shown }) => shown === entry.name);
   const others =
     isShown || entry.name === "" ? entries : entries.filter((other) => other.name !== entry.name);
@@ -105,9 +106,9 @@ function reserveIn(
 }
 
 /**
- * The places in use: by namespaces that the view shows, and by entries whose namespace it does not show yet. One name is one place,
- * because no two namespaces share one; but a terminating namespace, which may be forgiven, can make room for another of its name, and
- * then an entry that is not its own has a place beside it.
+ * The places in use: by namespaces of the view, and by entries whose namespace it does not show yet. One name is one
+ * place, because no two namespaces share one; but a terminating namespace, which may be tolerated, can be followed by
+ * another of its name, and then another entry takes a place beside it.
  */
 function placesOf(
   subject: LimitSubject,
@@ -124,7 +125,7 @@ function placesOf(
     const holder = entryOf({ name, terminating, ...project }, same, subject);
     if (same.some((entry) => entry !== holder)) places.push({ name, terminating: false });
   }
-  // What has no name yet will have one of its own.
+  // A request without a name will get a unique one.
   for (const [name, same] of reserved)
     for (const _ of name === "" ? same : [name]) places.push({ name, terminating: false });
   return places;

@@ -40,13 +40,13 @@ function viewOf(entries: readonly LedgerEntry[], seen: readonly JsonObject[], su
 interface Case {
   readonly entries: readonly LedgerEntry[];
   readonly seen?: readonly JsonObject[];
-  /** What etcd says of namespaces; absent where it has none of the name. */
+  /** The namespaces in etcd; absent if none has the name. */
   readonly live?: (name: string) => Fact;
   readonly afterMs?: number;
   readonly subject?: LimitSubject;
 }
 
-/** The names that stay after the settler has seen the ledger and looked again after so long; `unwritten` where it writes nothing. */
+/** The names that stay after the settler has seen the ledger and looked again after this time; `unwritten` if it writes nothing. */
 function kept({ entries, seen = [], live, afterMs = 35_000, subject = ANN }: Case) {
   const { view, ledger } = viewOf(entries, seen, subject);
   const key = { kind: "ledger", name: ledgerName(subject) } as const;
@@ -66,7 +66,7 @@ function kept({ entries, seen = [], live, afterMs = 35_000, subject = ANN }: Cas
       }
     }
   };
-  // The wall clock is set by an hour meanwhile, and back.
+  // The wall clock is changed by an hour in between, and back.
   const first = at(1_000, 3_600_000);
   const second = at(1_000 + afterMs, 0);
   const [write] = second.writes;
@@ -82,11 +82,11 @@ const found = (object: JsonObject): Fact => ({ found: object, complete: true });
 
 describe("an entry is released", () => {
   test.each<[string, Case, readonly string[] | "unwritten"]>([
-    ["where no namespace came", { entries: [{ name: "a", uid: "1" }] }, []],
+    ["if no namespace was created", { entries: [{ name: "a", uid: "1" }] }, []],
     ["not 1 ms before its time", { entries: [{ name: "a", uid: "1" }], afterMs: 34_999 }, "unwritten"],
     [
       "not by a read that failed",
-      { entries: [{ name: "a", uid: "1" }], live: () => ({ failed: "etcd is away" }) },
+      { entries: [{ name: "a", uid: "1" }], live: () => ({ failed: "etcd is down" }) },
       "unwritten",
     ],
     [
@@ -111,37 +111,37 @@ describe("an entry is released", () => {
       "unwritten",
     ],
     [
-      "not where etcd has it and the view not yet",
+      "not if etcd has it and the view does not yet",
       { entries: [{ name: "a", uid: "1" }], live: (name) => found(namespace(name, "1", "ann")) },
       "unwritten",
     ],
     [
-      "where the namespace has another uid",
+      "if the namespace has another uid",
       { entries: [{ name: "a", uid: "1" }], live: (name) => found(namespace(name, "2", "ann")) },
       [],
     ],
     [
-      "where the requester is another user by now",
+      "if the requester is another user by now",
       { entries: [{ name: "a", uid: "1" }], live: (name) => found(namespace(name, "1", "bob")) },
       [],
     ],
     [
-      "not where only the annotation is lost",
+      "not if only the annotation is lost",
       { entries: [{ name: "a", uid: "1" }], live: (name) => found(namespace(name, "1", undefined)) },
       "unwritten",
     ],
     [
-      "not where a ProjectRequest has its namespace, with any uid",
+      "not if a ProjectRequest has its namespace, with any uid",
       { entries: [{ name: "a", request: "r" }], live: (name) => found(namespace(name, "9", "ann")) },
       "unwritten",
     ],
     [
-      "where a ProjectRequest's name is another user's",
+      "if a ProjectRequest's name is another user's",
       { entries: [{ name: "a", request: "r" }], live: (name) => found(namespace(name, "9", "bob")) },
       [],
     ],
     [
-      "where a ProjectRequest's name has what it had before",
+      "if a ProjectRequest's name has its earlier namespace",
       {
         entries: [{ name: "a", request: "r", replaces: "9" }],
         live: (name) => found(namespace(name, "9", "ann")),
@@ -150,7 +150,7 @@ describe("an entry is released", () => {
     ],
     ["without a name, unread", { entries: [{ name: "", request: "r" }] }, []],
     [
-      "not where a service account of the namespace has it",
+      "not if a service account of the namespace has it",
       {
         subject: { serviceAccountsOf: "ci" },
         entries: [{ name: "a", uid: "1" }],
@@ -159,7 +159,7 @@ describe("an entry is released", () => {
       "unwritten",
     ],
     [
-      "where a service account of another namespace has it",
+      "if a service account of another namespace has it",
       {
         subject: { serviceAccountsOf: "ci" },
         entries: [{ name: "a", uid: "1" }],
@@ -173,7 +173,7 @@ describe("an entry is released", () => {
     expect(left).toEqual(expected);
   });
 
-  test("with a guard, a count, and a time for the next look", () => {
+  test("with a condition, a count, and a time for the next look", () => {
     const { first, second, reads } = kept({ entries: [{ name: "a", uid: "1" }] });
     expect(first.requeueAfter).toBe(35);
     expect(second.writes).toMatchObject([{ resourceVersion: "7" }]);
@@ -184,7 +184,7 @@ describe("an entry is released", () => {
     expect(reads).toEqual(["a"]);
   });
 
-  test("as unused only where its namespace was never seen, and then the ledger goes with its last entry", () => {
+  test("as unused only if its namespace was never seen, and then the ledger is deleted with its last entry", () => {
     const entries = [
       { name: "came", uid: "1" },
       { name: "never", uid: "2" },
@@ -217,11 +217,11 @@ describe("an entry is released", () => {
     expect(settled(entries, entries)).toEqual({ writes: patched, counts: [2] });
     expect(settled(entries, [])).toEqual({ writes: removed, counts: [2, 2] });
     expect(settled([never], [])).toEqual({ writes: removed, counts: [1, 1] });
-    // Another entry came since: it stays.
+    // Another entry was added since: it stays.
     expect(settled([...entries, { name: "new", uid: "3" }], [])).toEqual({ writes: patched, counts: [2, 2] });
   });
 
-  test("by reading at most 50 at a time, and the rest at once after", () => {
+  test("by reading at most 50 at a time, and the rest immediately after", () => {
     const entries = Array.from({ length: 5_000 }, (_, i) => ({ name: `n${i}`, uid: `${i}` }));
     const { second, reads, left } = kept({ entries });
     expect(reads).toHaveLength(50);
@@ -242,6 +242,6 @@ test.each<LimitSubject>([
   { serviceAccountsOf: "ci" },
   { username: "system:serviceaccounts:ci" },
   { username: "" },
-])("the subject %j is known from its ledger", (subject) => {
+])("recognizes the subject %j from its ledger", (subject) => {
   expect(subjectIn(viewOf([], [], subject).ledger)).toEqual(subject);
 });

@@ -12,13 +12,13 @@ export type LedgerKey = { readonly kind: "ledger"; readonly name: string };
 /** Read in one pass. More would make one ledger delay the others. */
 const MOST_READS = 50;
 
-/** A read that failed, or that knows more than the view, is repeated after so long. */
+/** A read that failed, or that is newer than the view, is repeated after this time. */
 const AGAIN_SECONDS = 5;
 
-/** An empty ledger is deleted after so long, so that those of past subjects do not stay. */
+/** An empty ledger is deleted after this time, so that those of past subjects do not stay. */
 const KEEP_EMPTY_MS = 600_000;
 
-/** Releases the entries of one ledger that have no namespace. Nothing is released that was not looked for in etcd. */
+/** Releases the entries of one ledger that have no namespace. Nothing is released without a read of etcd. */
 export function settle(
   { name }: LedgerKey,
   ages: EntryAges,
@@ -39,7 +39,7 @@ export function settle(
 
   const ledger: Need = { get: { resource: USAGES, name }, live: true };
   const now = due.slice(0, MOST_READS);
-  // An empty name is no namespace's; reading it would be a list.
+  // No namespace has an empty name; reading it would be a list.
   const reads = new Map(now.filter((entry) => entry.name !== "").map((entry) => [entry.name, readOf(entry)]));
   const needs = [ledger, ...reads.values()].filter((need) => facts.of(need) === undefined);
   if (needs.length > 0) return { need: needs };
@@ -57,7 +57,7 @@ export function settle(
   const count = left.length - kept.length;
   const unused = left.filter((entry) => released.has(entryKey(entry)) && !gone.has(entryKey(entry))).length;
   if (count === 0) return { writes: [], requeueAfter: AGAIN_SECONDS };
-  // Where no project ever came, no ledger stays: reviews that no API server sent may name any number of users.
+  // Without any project no ledger stays: reviews that no API server sent may name any number of users.
   const write: PlannedWrite =
     unused === left.length
       ? removal(name, stored)

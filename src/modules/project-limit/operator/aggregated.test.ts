@@ -16,7 +16,7 @@ const applied = ({ steps }: OperandPlan, reference: JsonObject): JsonObject | un
 const condition = ({ status }: OperandPlan, type: string) =>
   listAt(status, "conditions").find((one) => at(one, "type") === type);
 
-/** A cluster that takes what is planned, with one node, until the test says otherwise. */
+/** A cluster that applies plans, with one node, until the test changes it. */
 class Cluster {
   readonly objects = new Map<string, JsonObject>([
     [key(KUBE_CA), { ...KUBE_CA, data: { "ca.crt": "the kube CA" } }],
@@ -52,7 +52,7 @@ class Cluster {
     return operator.plan(state);
   }
 
-  /** Does what is planned; the controllers of workloads and the aggregator follow. */
+  /** Applies the plan; the controllers of workloads and the aggregator follow. */
   pass(): string[] {
     const { steps } = this.plan();
     for (const one of steps) {
@@ -90,7 +90,7 @@ function settled(spec: JsonObject, changes: Partial<Cluster> = {}): Cluster {
 const AGGREGATED = { transport: "Aggregated", certificates: "ServiceCA" };
 const DIRECT = { transport: "Direct", certificates: "ServiceCA" };
 
-test("the webhook asks the API server itself, by the path of the API and with the kube CA; injection is for the APIService alone", () => {
+test("the webhook calls the API server itself, by the path of the API and with the kube CA; only the APIService gets injection", () => {
   const cluster = settled(AGGREGATED);
   const webhook = cluster.objects.get(key(WEBHOOK));
   expect(at(listAt(webhook, "webhooks")[0], "clientConfig")).toEqual({
@@ -125,7 +125,7 @@ describe("a spec that names no transport", () => {
     ]);
   const service = { name: "api", namespace: "openshift-apiserver" };
 
-  test("is asked as an aggregated API where OpenShift's API server serves ProjectRequests", () => {
+  test("is called as an aggregated API if OpenShift's API server serves ProjectRequests", () => {
     const cluster = settled({}, { objects: projects({ group: "project.openshift.io", service }) });
     expect(cluster.asks).toBe("kubernetes");
     expect(cluster.has(API_SERVICE)).toBe(true);
@@ -134,19 +134,19 @@ describe("a spec that names no transport", () => {
   test.each<[string, Map<string, JsonObject>]>([
     ["nothing serves ProjectRequests", new Map()],
     ["a CRD serves ProjectRequests", projects({ group: "project.openshift.io" })],
-  ])("is asked by its Service where %s", (_, objects) => {
+  ])("is called by its Service if %s", (_, objects) => {
     const cluster = settled({}, { objects });
     expect(cluster.asks).toBe("admission-server");
     expect(cluster.has(API_SERVICE)).toBe(false);
   });
 
-  test("is not what a spec that names one means", () => {
+  test("does not override a spec that names one", () => {
     const objects = projects({ group: "project.openshift.io", service });
     expect(settled(DIRECT, { objects }).asks).toBe("admission-server");
   });
 });
 
-test("without an injector the operator writes the APIService's authority", () => {
+test("without an injector the operator writes the APIService's CA", () => {
   const cluster = settled({ ...AGGREGATED, certificates: "Own" }, { caBundle: "Ym91bmQ=" });
   expect(at(cluster.objects.get(key(API_SERVICE)), "spec", "caBundle")).toBe("Ym91bmQ=");
   expect(at(cluster.objects.get(key(API_SERVICE)), "metadata", "annotations")).toBeUndefined();
@@ -156,7 +156,7 @@ test("without an injector the operator writes the APIService's authority", () =>
   ]);
 });
 
-test("the APIService comes with the first ready pod, the webhook once it is available; the condition says what waits", () => {
+test("the APIService is created with the first ready pod, the webhook once it is available; the condition reports the wait", () => {
   const cluster = settled(AGGREGATED, { ready: false, serving: undefined });
   expect(cluster.has(API_SERVICE)).toBe(false);
   cluster.ready = true;
@@ -180,7 +180,7 @@ test("the APIService comes with the first ready pod, the webhook once it is avai
   expect(cluster.asks).toBe("kubernetes");
 });
 
-test("a backend that is away: the webhook stays, and the condition says so", () => {
+test("with an unavailable backend the webhook stays, and the condition reports it", () => {
   const cluster = settled(AGGREGATED);
   cluster.serving = { type: "Available", status: "False", message: "no ready addresses" };
   cluster.pass();
@@ -192,7 +192,7 @@ test("a backend that is away: the webhook stays, and the condition says so", () 
   });
 });
 
-test("without the kube CA nothing is registered, and a registered webhook stays as it is", () => {
+test("without the kube CA nothing is registered, and a registered webhook stays unchanged", () => {
   const cluster = new Cluster();
   cluster.spec = AGGREGATED;
   cluster.objects.delete(key(KUBE_CA));
@@ -206,7 +206,7 @@ test("without the kube CA nothing is registered, and a registered webhook stays 
   expect(running.asks).toBe("kubernetes");
 });
 
-test("Direct has none of it: neither APIService nor rights nor the variable", () => {
+test("Direct has neither APIService nor permissions nor the variable", () => {
   const cluster = settled(DIRECT);
   expect(cluster.asks).toBe("admission-server");
   for (const one of [API_SERVICE, READER_BINDING]) expect(cluster.has(one)).toBe(false);
@@ -216,7 +216,7 @@ test("Direct has none of it: neither APIService nor rights nor the variable", ()
   expect(JSON.stringify(cluster.objects.get(key(workloadReference("DaemonSet"))))).not.toContain("TRANSPORT");
 });
 
-test("from Direct to Aggregated the webhook asks directly until the API is available", () => {
+test("from Direct to Aggregated the webhook calls directly until the API is available", () => {
   const cluster = settled(DIRECT);
   Object.assign(cluster, { spec: AGGREGATED, serving: undefined });
   for (let i = 0; i < 4; i++) {
@@ -229,7 +229,7 @@ test("from Direct to Aggregated the webhook asks directly until the API is avail
   expect(cluster.asks).toBe("kubernetes");
 });
 
-test("from Aggregated to Direct the webhook changes first, then all else goes", () => {
+test("from Aggregated to Direct the webhook changes first, then the rest is removed", () => {
   const cluster = settled(AGGREGATED);
   cluster.spec = DIRECT;
   const announced = cluster.objects.get(key(API_SERVICE)) ?? {};
@@ -253,7 +253,7 @@ test("from Aggregated to Direct the webhook changes first, then all else goes", 
   ]);
 });
 
-test("without nodes no APIService is left: it would keep every namespace from being deleted", () => {
+test("without nodes no APIService is left: it would block the deletion of every namespace", () => {
   const cluster = settled(AGGREGATED);
   cluster.nodes = 0;
   cluster.pass();

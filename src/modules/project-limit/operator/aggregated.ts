@@ -19,19 +19,19 @@ export const OPENSHIFT_PROJECTS: JsonObject = {
   metadata: { name: "v1.project.openshift.io" },
 };
 
-/** As the original design has it where ProjectRequests are served by an aggregated API themselves: API servers there do reach one. */
+/** As in the original design, if an aggregated API itself serves ProjectRequests: API servers there can reach one. */
 export function defaultTransport({ live }: Pick<OperandState, "live">): Transport {
   return isObject(at(live(OPENSHIFT_PROJECTS), "spec", "service")) ? "Aggregated" : "Direct";
 }
 
-/** Holds the authorities of the API server itself, in every namespace. */
+/** Contains the CAs of the API server itself, in every namespace. */
 export const KUBE_CA: JsonObject = {
   apiVersion: "v1",
   kind: "ConfigMap",
   metadata: { name: "kube-root-ca.crt", namespace: OPERAND.namespace },
 };
 
-/** Lets the operand read how the front proxy of the cluster is known. */
+/** Lets the operand read the front proxy's settings. */
 export const READER_BINDING: JsonObject = {
   apiVersion: "rbac.authorization.k8s.io/v1",
   kind: "RoleBinding",
@@ -50,7 +50,7 @@ export const READER_BINDING: JsonObject = {
  */
 const PRIORITY = { groupPriorityMinimum: 1000, versionPriority: 15 };
 
-/** By these an injector knows what to write `caBundle` of. */
+/** The annotations by which an injector recognizes whose `caBundle` to write. */
 export function injectorAnnotations({
   certificates,
 }: Pick<LimitOperand, "certificates">): Record<string, string> {
@@ -78,7 +78,7 @@ export function apiService(operand: LimitOperand, { caBundle }: Pick<OperandStat
   };
 }
 
-/** How API servers reach the operand over themselves: this Service they answer by their own address and credentials. */
+/** How API servers reach the operand through themselves: they resolve this Service to their own address and credentials. */
 export function aggregatedClient({ live }: Pick<OperandState, "live">): JsonObject | undefined {
   const authorities = stringAt(live(KUBE_CA), "data", "ca.crt");
   if (authorities === undefined) return undefined;
@@ -96,7 +96,7 @@ export function transportOf(webhook: JsonObject | undefined): Transport | undefi
   return stringAt(service, "name") === "kubernetes" ? "Aggregated" : "Direct";
 }
 
-/** What is said to the operand so that it serves the aggregated API. */
+/** The variable that makes the operand serve the aggregated API. */
 export const SERVES_AGGREGATED = { name: OPERAND.transportVariable, value: "Aggregated" };
 
 function servesAggregated(workload: JsonObject | undefined): boolean {
@@ -107,21 +107,21 @@ function servesAggregated(workload: JsonObject | undefined): boolean {
   );
 }
 
-/** How the operand is asked, and how far a change of that is. */
+/** How the operand is called, and the progress of a change. */
 export interface Transports {
-  /** How the webhook asks from now on. */
+  /** How the webhook calls from now on. */
   readonly asks: Transport;
-  /** Whether pods serve the aggregated API: as long as a webhook asks there, too. */
+  /** Whether pods serve the aggregated API: also as long as a webhook calls it. */
   readonly served: boolean;
-  /** Whether the APIService may be there: without a pod behind it, discovery fails and namespaces are not deleted. */
+  /** Whether the APIService may exist: without a pod behind it, discovery fails and namespaces are not deleted. */
   readonly announced: boolean;
-  /** Why the webhook does not ask as the spec says, as a sentence. */
+  /** Why the webhook does not follow the spec, as a sentence. */
   readonly waits: string | undefined;
 }
 
 /**
- * Pods serve webhooks in either transport, so a webhook that asks directly may stay until the aggregated API is available, and it
- * changes back at once.
+ * Pods serve webhooks in either transport, so a webhook that calls directly may stay until the aggregated API is
+ * available, and it can change back immediately.
  */
 export function transportsOf(
   { transport }: LimitOperand,
@@ -141,7 +141,7 @@ export function transportsOf(
   return { asks: isAggregated ? "Aggregated" : "Direct", served, announced, waits };
 }
 
-/** What the aggregated transport lacks. */
+/** The missing parts of the aggregated transport. */
 function missing(state: OperandState): string | undefined {
   if (state.live(KUBE_CA) === undefined)
     return `ConfigMap ${OPERAND.namespace}/kube-root-ca.crt is not there: kube-controller-manager writes it`;

@@ -11,10 +11,10 @@ import { operandRoles } from "./operand-rights.ts";
 
 const { name, namespace } = OPERAND;
 
-/** As an installation of its own: so roles, seats and webhooks are made as usher's are. */
+/** As a separate installation: so roles, seats and webhooks are built like usher's. */
 export const OPERAND_INSTALLATION = { ...DEFAULT_INSTALLATION, namespace };
 
-/** What the operand may do, and seats of its own at the API server: it writes while a request waits for it. */
+/** The operand's permissions, and its own seats at the API server: it writes while a request waits for it. */
 export function accessObjects(aggregated: boolean): JsonObject[] {
   return [
     { apiVersion: "v1", kind: "ServiceAccount", metadata: { name, namespace } },
@@ -25,12 +25,12 @@ export function accessObjects(aggregated: boolean): JsonObject[] {
     }),
     ...(aggregated ? [READER_BINDING] : []),
     ...flowControl(OPERAND_INSTALLATION, { name, account: name }),
-    // Made here so that it goes with the custom resource; the operand writes what it holds.
+    // Created here so that it is deleted with the custom resource; the operand writes its content.
     { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata: { name, namespace } },
   ];
 }
 
-/** Signs for it by these: releases before OpenShift 4.4 know the second only. */
+/** The annotations for signing: releases before OpenShift 4.4 know only the second. */
 const SERVICE_CA = ["service.beta.openshift.io", "service.alpha.openshift.io"];
 
 export function serviceObject({ certificates }: Pick<LimitOperand, "certificates">): JsonObject {
@@ -52,7 +52,7 @@ export function serviceObject({ certificates }: Pick<LimitOperand, "certificates
   };
 }
 
-/** What cert-manager makes the certificate from. */
+/** The objects from which cert-manager issues the certificate. */
 export function certificateObjects({ certificates }: Pick<LimitOperand, "certificates">): JsonObject[] {
   if (certificates !== "CertManager") return [];
   return certManagerObjects({

@@ -63,21 +63,21 @@ function world() {
   };
 }
 
-test("the operand judges ProjectRequests by its file, and by no object", async () => {
+test("the operand evaluates ProjectRequests by its file, and by no object", async () => {
   const { judge } = world();
   const spec = { limits: [{ maxProjects: 1 }], namespaces: {} };
   const full = [configured(spec), ...projects("bob", 1)];
   expect((await judge(operandModule, full, projectRequest(BOB))).allowed).toBe(false);
   const objects = [limitsCame({ limits: [{ maxProjects: 0 }] }), ...projects("bob", 1)];
   expect((await judge(operandModule, objects, projectRequest(BOB))).allowed).toBe(true);
-  // Namespaces are usher's, whatever the file says.
+  // Namespaces belong to usher, whatever the file contains.
   expect((await judge(operandModule, full, namespaceRequest(BOB))).allowed).toBe(true);
   expect(
     assemblyOf([operandModule], full, MODERN).hooks.map(({ name, rules }) => [name, rules.length]),
   ).toEqual([["project-limit", 1]]);
 });
 
-test("a request that both are asked about has one place, in either order", async () => {
+test("a request that both receive has one place, in either order", async () => {
   for (const [first, second] of [
     [projectLimit, operandModule],
     [operandModule, projectLimit],
@@ -97,7 +97,7 @@ test("a request that both are asked about has one place, in either order", async
   }
 });
 
-test("its role grants what the module reads and writes, what it is asked by, and nothing else", () => {
+test("its role grants exactly the module's reads and writes, and its webhook", () => {
   const spelled = (rights: readonly Right[]) =>
     [
       ...new Set(

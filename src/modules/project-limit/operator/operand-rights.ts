@@ -5,7 +5,7 @@ import { OPERAND } from "../operand-names.ts";
 
 const READ = ["get", "list", "watch"];
 
-/** What an aggregated API server does for every request: ask whether the identity may make it. */
+/** The requests of an aggregated API server for every call: whether the identity may make it. */
 const REVIEW_ACCESS: Right = {
   group: "authorization.k8s.io",
   resources: ["subjectaccessreviews"],
@@ -26,7 +26,7 @@ const SEE_API_SERVICE: Right = {
   ...SEE_TRUST,
 };
 
-/** What the operand may do: read, and write ledgers and its Lease. */
+/** The operand's permissions: read, and write ledgers and its Lease. */
 export function operandRoles(aggregated: boolean): DeclaredRole[] {
   return [
     {

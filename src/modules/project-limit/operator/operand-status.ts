@@ -6,7 +6,7 @@ import type { Found } from "./plan.ts";
 import { USHER_WEBHOOK } from "./webhook.ts";
 import { storedHash } from "./workload.ts";
 
-/** A roll-out takes seconds for each pod; after so long something keeps it from ending. */
+/** A rollout takes seconds per pod; after this long something blocks it. */
 const STUCK_MS = 10 * 60_000;
 
 /** The operator's part of the status. */
@@ -64,7 +64,7 @@ function progress(found: Found): ObservedCondition {
   if (ready < desired) return pending("RollingOut", `${ready} of ${desired} pods are ready`);
   if (transports.waits !== undefined && !none) return pending("WaitingForAPIService", transports.waits);
   if (!registered && !none) return pending("Registering", "the webhook is not registered yet");
-  return { type, holds: false, reason: "AsDesired", message: "all is as the spec says" };
+  return { type, holds: false, reason: "AsDesired", message: "the operand matches the spec" };
 }
 
 function degradation(
@@ -78,7 +78,7 @@ function degradation(
       type,
       holds: true,
       reason: "InvalidSpec",
-      message: `${invalid}; the operand stays as it was`,
+      message: `${invalid}; the operand is unchanged`,
     };
   if (state.failure !== undefined) return { type, holds: true, reason: "Failed", message: state.failure };
   const earlier = listAt(before, "conditions").find((one) => at(one, "type") === "Progressing");

@@ -8,7 +8,7 @@ import { OPERAND_FIELDS } from "../policy/operand-schema.ts";
 import type { ProjectLimits } from "../policy/policy.ts";
 import { prepareLimits } from "../policy/prepare.ts";
 
-/** What a ProjectRequestLimit asks of its operand, with all defaults filled in. */
+/** The operand of a ProjectRequestLimit, with all defaults filled in. */
 export interface LimitOperand {
   readonly limits: ProjectLimits;
   readonly transport: "Direct" | "Aggregated";
@@ -18,11 +18,11 @@ export interface LimitOperand {
   readonly certificates: OperandCertificates;
   /** The file that the operand reads. */
   readonly configuration: string;
-  /** Of what the file means: another spelling of the same limits has the same. */
+  /** Of the meaning of the file: another spelling of the same limits has the same hash. */
   readonly configHash: string;
 }
 
-/** What the file says that it is. */
+/** The kind of the file. */
 const CONFIGURATION = { apiVersion: OPERAND.configurationApiVersion, kind: OPERAND.configurationKind };
 
 const CONTROL_PLANE = { "node-role.kubernetes.io/control-plane": "" };
@@ -70,7 +70,7 @@ function configurationOf(spec: JsonObject): string {
   return `${JSON.stringify({ ...CONFIGURATION, ...Object.fromEntries(limits) }, null, 2)}\n`;
 }
 
-/** One text for one meaning. How long API servers wait is for the webhook alone. */
+/** One text per meaning. The API servers' timeout is only for the webhook. */
 function meaningOf({
   ref: _ref,
   timeoutSeconds: _timeout,
@@ -79,7 +79,7 @@ function meaningOf({
 }: ProjectLimits): string {
   return canonical({
     ...limits,
-    // Absent where it is the default, so that the hash of limits from before the field stays.
+    // Absent if it is the default, so that the hash of limits from before the field stays.
     extensions: limits.extensions ? undefined : false,
     rules: limits.rules.map((rule) => ({
       selector: Object.fromEntries(rule.selector),

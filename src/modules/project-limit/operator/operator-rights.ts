@@ -9,7 +9,7 @@ import { operandRoles } from "./operand-rights.ts";
 
 const LIMITS = { group: projectRequestLimit.group, resource: projectRequestLimit.plural };
 
-/** By server-side apply; where the API server enforces it, only who may delete an object may change its owners. */
+/** With server-side apply; if the API server enforces it, only a subject that may delete an object may change its owners. */
 const KEEP = ["get", "create", "patch", "delete"];
 
 /** The resource of each kind that the operator writes: `deployments` of `Deployment`. */
@@ -17,7 +17,7 @@ function resourceOf(kind: string): string {
   return `${kind.toLowerCase()}s`;
 }
 
-/** What it takes to keep an object, by its name. */
+/** The permissions to manage an object, by its name. */
 function keeping(object: JsonObject): Right {
   const [group, version] = (stringAt(object, "apiVersion") ?? "").split("/");
   return {
@@ -74,7 +74,7 @@ const CLUSTER: readonly Right[] = [
   ),
 ];
 
-/** What the role of the front proxy's settings grants, which the operator binds. */
+/** The permissions of the front proxy's role, which the operator binds. */
 const GRANTED_BY_BINDING: readonly Right[] = named(
   {
     group: "",
@@ -115,7 +115,7 @@ const NAMESPACE: readonly Right[] = [
   { group: "coordination.k8s.io", resources: ["leases"], verbs: ["create"], why: "elect a leader", when: [] },
 ];
 
-/** What the operator may do, by name wherever there is one: it can grant nothing that it does not have itself. */
+/** The operator's permissions, by name wherever possible: it can grant only what it has itself. */
 export function operatorRoles(kept: readonly JsonObject[]): DeclaredRole[] {
   const role = (kind: DeclaredRole["kind"], rights: readonly Right[]): DeclaredRole => {
     const inside = kind === "Role";

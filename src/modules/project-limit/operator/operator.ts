@@ -26,7 +26,7 @@ const KEPT: readonly JsonObject[] = [
   ...SECRETS,
 ];
 
-/** Keeps the operand of the ProjectRequestLimit named `cluster`. */
+/** Manages the operand of the ProjectRequestLimit named `cluster`. */
 export const operator: Operator = {
   name: OPERATOR.name,
   namespace: OPERAND.namespace,

@@ -107,7 +107,7 @@ describe("the order", () => {
     expect(describeStep(steps.at(-1) as OperandStep)).toBe("ValidatingWebhookConfiguration");
   });
 
-  test("one that is registered stays while no pod is ready, and is renewed before the workload", () => {
+  test("a registered webhook stays while no pod is ready, and is renewed before the workload", () => {
     const { steps, status } = planned({}, { stored: [daemonSet({}, 3, { numberReady: 0 }), registered] });
     expect(describeStep(steps[0] as OperandStep)).toBe("ValidatingWebhookConfiguration");
     expect(conditionsOf(status)).toMatchObject({
@@ -129,7 +129,7 @@ describe("the order", () => {
     expect(describeStep(removed[0] as OperandStep)).toBe("remove ValidatingWebhookConfiguration");
   });
 
-  describe("with no node, where usher is installed", () => {
+  describe("with no node, and usher installed", () => {
     const usher = (...webhooks: JsonObject[]) => ({ ...USHER_WEBHOOK, webhooks });
     const rules = [
       {
@@ -150,7 +150,7 @@ describe("the order", () => {
       "apply" in step ? at(step.apply, "metadata", "annotations", OPERAND.leaving) : describeStep(step);
     const removed = "remove ValidatingWebhookConfiguration";
 
-    test("the webhook is marked, and goes once usher asks about ProjectRequests again", () => {
+    test("the webhook is marked, and removed once usher covers ProjectRequests again", () => {
       const since = new Date(NOW).toISOString();
       // Usher may be about to withdraw its hook.
       expect(mark(first(NOW, registered, usher({ rules })))).toBe(since);
@@ -159,7 +159,7 @@ describe("the order", () => {
       expect(mark(first(NOW + 2_000, marked(NOW), usher({ rules })))).toBe(removed);
     });
 
-    test("the condition says who judges", () => {
+    test("the condition names the component that evaluates", () => {
       const said = (...stored: JsonObject[]) => {
         const { status } = planned({}, { stored: [daemonSet({}, 0), ...stored] });
         const found = listAt(status, "conditions").find((one) => at(one, "type") === "NoNodes");
@@ -169,17 +169,17 @@ describe("the order", () => {
       expect(said(usher())).toContain("no limit holds");
     });
 
-    test("nobody is waited for who does not come, or who is not there", () => {
+    test("does not wait for an usher that never answers, or is not installed", () => {
       expect(mark(first(NOW + 29_999, marked(NOW), usher()))).toBe(new Date(NOW).toISOString());
       expect(mark(first(NOW + 30_000, marked(NOW), usher()))).toBe(removed);
       expect(mark(first(NOW, registered))).toBe(removed);
     });
 
-    test("a mark of a clock that was ahead does not keep it", () => {
+    test("a mark of a fast clock does not keep it", () => {
       expect(mark(first(NOW, marked(NOW + 60_000), usher()))).toBe(new Date(NOW).toISOString());
     });
 
-    test("it has no mark any more when there are nodes again", () => {
+    test("the mark is removed when there are nodes again", () => {
       const stored = [daemonSet({}, 2), marked(NOW), usher({ rules })];
       const { steps } = planned({}, { stored, ready: true });
       expect(
@@ -187,7 +187,7 @@ describe("the order", () => {
       ).not.toHaveProperty(OPERAND.leaving);
     });
 
-    test("a Deployment from before answers until nothing asks it", () => {
+    test("an earlier Deployment answers until nothing calls it", () => {
       const deployment = applied(planned({ topology: "Deployment" }).steps, "Deployment");
       const steps = (...stored: JsonObject[]) =>
         planned(
@@ -206,7 +206,7 @@ describe("the order", () => {
     });
   });
 
-  test("where somebody edited the workload's node selector, the webhook stays", () => {
+  test("if the workload's node selector was edited, the webhook stays", () => {
     const edited = daemonSet({ nodeSelector: { pool: "none" } }, 0);
     const { steps, status } = planned({}, { stored: [edited, registered] });
     expect(steps.map(describeStep)).not.toContain("remove ValidatingWebhookConfiguration");
@@ -219,7 +219,7 @@ describe("the order", () => {
     expect(conditionsOf(status)).toMatchObject({ Degraded: "True InvalidSpec" });
   });
 
-  test("while a spec is invalid the operand is kept as the last valid one says", () => {
+  test("while a spec is invalid the operand is maintained by the last valid one", () => {
     const valid = { limits: [{ maxProjects: 2 }], topology: "Deployment" };
     const invalid = limits({ limits: [{ maxProjects: -1 }], topology: "DaemonSet" });
     const { steps, status } = planned(valid, { owner: invalid });
@@ -230,7 +230,7 @@ describe("the order", () => {
     });
   });
 
-  test("a new authority is published before its certificate is served", () => {
+  test("a new CA is published before its certificate is served", () => {
     const secret = (name: string) => ({ apiVersion: "v1", kind: "Secret", metadata: { name } });
     const secrets = { apply: [secret(OPERAND.pathsSecret), secret(OPERAND.servingSecret)], remove: [] };
     const { steps } = planned({}, { secrets, stored: [daemonSet({}, 2), registered], ready: true });
@@ -283,7 +283,7 @@ describe("hashes", () => {
     expect(status).toMatchObject({ configHash: hash({}), certHash: "certificate" });
   });
 
-  test("a certificate that is not trusted waits, where there is one that is", () => {
+  test("an untrusted certificate waits, if there is a trusted one", () => {
     const certificate = { hash: "next", trusted: false };
     const onTemplate = (given: Given) =>
       at(
@@ -320,7 +320,7 @@ describe("objects", () => {
     });
   });
 
-  test("all belong to the custom resource, and to the webhook, so that it goes first", () => {
+  test("the custom resource owns all objects, and so does the webhook, so that it is deleted first", () => {
     const owner = {
       apiVersion: "operator.project.openshift.io/v1",
       kind: "ProjectRequestLimit",
@@ -363,7 +363,7 @@ describe("objects", () => {
     expect(strategy(1)).toEqual({ maxUnavailable: 0, maxSurge: 1 });
   });
 
-  test("the other topology goes once all pods of this one are ready", () => {
+  test("the other topology is removed once all pods of this one are ready", () => {
     const spec = { topology: "Deployment" };
     const old = daemonSet({}, 3);
     const wanted = applied(planned(spec, { stored: [old] }).steps, "Deployment");
@@ -402,7 +402,7 @@ describe("objects", () => {
     );
   });
 
-  test("the webhook asks about ProjectRequests alone, closed", () => {
+  test("the webhook covers only ProjectRequests, fail-closed", () => {
     const { steps } = planned({ timeoutSeconds: 7 }, { stored: [registered], caBundle: "Q0E=" });
     expect(listAt(applied(steps, "ValidatingWebhookConfiguration"), "webhooks")).toMatchObject([
       {
@@ -430,7 +430,7 @@ describe("objects", () => {
 });
 
 describe("the status", () => {
-  test("says that all is as desired", () => {
+  test("reports that all is as desired", () => {
     const { status } = planned({}, { stored: [daemonSet({}, 3), registered], ready: true });
     expect(status).toMatchObject({ desired: 3, ready: 3 });
     expect(conditionsOf(status)).toEqual({
@@ -442,7 +442,7 @@ describe("the status", () => {
     });
   });
 
-  test("says what failed, and what does not end", () => {
+  test("reports failures, and rollouts that do not end", () => {
     expect(conditionsOf(planned({}, { failure: "no right" }).status)).toMatchObject({
       Degraded: "True Failed",
     });

@@ -17,16 +17,16 @@ import { operandStatus } from "./operand-status.ts";
 import { leave, WEBHOOK, webhook } from "./webhook.ts";
 import { type RollOut, rollOutOf, storedHash, workload, workloadReference } from "./workload.ts";
 
-/** What was found and follows from it, for steps and status. */
+/** The observed state and its consequences, for steps and status. */
 export interface Found {
   readonly operand: LimitOperand;
-  /** What is wrong with the spec: then `operand` is what it said before, where that is known. */
+  /** Problems of the spec: then `operand` is the last valid one, if known. */
   readonly invalid: string | undefined;
   readonly state: OperandState;
   /** The workload of the topology, as it is stored. */
   readonly stored: JsonObject | undefined;
   readonly rollOut: RollOut | undefined;
-  /** What the template gets. Absent while there is no certificate, so that no pod is made twice. */
+  /** The template's values. Absent while there is no certificate, so that no pod is created twice. */
   readonly certHash: string | undefined;
   readonly registered: boolean;
   readonly transports: Transports;
@@ -35,8 +35,8 @@ export interface Found {
 }
 
 /**
- * What must be done so that a cluster has the operand that its custom resource asks for. Certificate, configuration, workload; what asks
- * the operand comes last, once a pod is ready. One that is registered stays: it refuses rather than lets pass.
+ * The steps to give a cluster the operand of its custom resource. Certificate, configuration, workload; the webhook
+ * comes last, once a pod is ready. A registered one stays: it refuses rather than allows.
  */
 export function planOperand(state: OperandState): OperandPlan {
   const operand = operandOf(state.valid, defaultTransport(state));
@@ -71,12 +71,12 @@ function serving({ secrets }: OperandState): OperandStep[] {
   return secrets.apply.filter(isServing).map((apply) => ({ apply }));
 }
 
-/** A selector that somebody edited says nothing of the nodes: the workload is restored, and the webhook stays. */
+/** An edited selector proves nothing about the nodes: the workload is restored, and the webhook stays. */
 function selectsNodesOf(stored: JsonObject | undefined, { nodeSelector }: LimitOperand): boolean {
   return equal(at(stored, "spec", "template", "spec", "nodeSelector"), nodeSelector);
 }
 
-/** One that API servers do not accept yet waits, where there is one that they do. */
+/** A certificate that API servers do not accept yet waits, if there is one that they do. */
 function certHashOf({ certificate }: OperandState, stored: JsonObject | undefined): string | undefined {
   const before = storedHash(stored, OPERAND.certificateHash);
   if (certificate === undefined) return undefined;
@@ -100,7 +100,7 @@ function stepsOf(found: Found): OperandStep[] {
     ...leaves,
     ...(registered && !noNodes ? asks : []),
     ...(announcedBefore ? announces : []),
-    // Before a new certificate is served, its authority must be trusted.
+    // Before a new certificate is served, its CA must be trusted.
     ...serving(state),
     ...unannounced(
       found,
@@ -126,7 +126,7 @@ function stepsOf(found: Found): OperandStep[] {
   ];
 }
 
-/** What the aggregated transport needs goes once nothing asks by it; what has no pod behind it goes at once. */
+/** The parts of the aggregated transport are removed once nothing calls it; parts without a pod behind them immediately. */
 function unannounced({ state, noNodes, transports }: Found, isStillAsked: boolean): OperandStep[] {
   const there = (reference: JsonObject) =>
     state.live(reference) === undefined ? [] : [{ remove: reference }];
@@ -136,7 +136,10 @@ function unannounced({ state, noNodes, transports }: Found, isStillAsked: boolea
   ];
 }
 
-/** The workload of the other topology goes once all pods of this one are ready; where there will be none, once nothing asks. */
+/**
+ * The workload of the other topology is removed once all pods of this one are ready; if there will be none, once
+ * nothing calls it.
+ */
 function otherTopology({ operand, state, rollOut, registered, noNodes }: Found): OperandStep[] {
   const other = workloadReference(operand.topology === "DaemonSet" ? "Deployment" : "DaemonSet");
   if (state.live(other) === undefined || rollOut === undefined) return [];
@@ -145,7 +148,7 @@ function otherTopology({ operand, state, rollOut, registered, noNodes }: Found):
   return isReplaced || (noNodes && !registered) ? [{ remove: other }] : [];
 }
 
-/** What API servers check the operand's certificate by. */
+/** The CAs by which API servers verify the operand's certificate. */
 export function publishedBundle(live: OperandState["live"]): string | undefined {
   const stored = live(WEBHOOK);
   if (transportOf(stored) === "Aggregated") return stringAt(live(API_SERVICE), "spec", "caBundle") ?? "";
@@ -155,7 +158,7 @@ export function publishedBundle(live: OperandState["live"]): string | undefined 
 
 const LABELS = { "app.kubernetes.io/managed-by": OPERATOR.name };
 
-/** With the custom resource as its owner, so that it goes with it; the webhook, too, so that the webhook goes first. */
+/** Owned by the custom resource, so that it is deleted with it; also by the webhook, so that the webhook is deleted first. */
 function marked(step: OperandStep, { owner, live }: OperandState): OperandStep {
   if (!("apply" in step)) return step;
   const { metadata } = step.apply;
@@ -163,7 +166,7 @@ function marked(step: OperandStep, { owner, live }: OperandState): OperandStep {
   const isWebhook = stringAt(step.apply, "kind") === WEBHOOK["kind"];
   const owners = [
     { ...ownerReference(owner), controller: true },
-    // The garbage collector keeps what has an owner left.
+    // The garbage collector keeps objects that still have an owner.
     ...(isWebhook || asks === undefined
       ? []
       : [ownerReference({ ...asks, ...WEBHOOK, metadata: asks["metadata"] ?? {} })]),

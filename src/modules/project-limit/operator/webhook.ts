@@ -16,22 +16,22 @@ export const WEBHOOK: JsonObject = {
   metadata: { name: OPERAND.webhook },
 };
 
-/** What asks usher, where it is installed. */
+/** Usher's webhook, if installed. */
 export const USHER_WEBHOOK: JsonObject = {
   apiVersion: WEBHOOK["apiVersion"] ?? "",
   kind: WEBHOOK["kind"] ?? "",
   metadata: { name: OWN_NAMES.webhooks },
 };
 
-/** Usher may have been about to withdraw its hook when the mark came. */
+/** Usher may have been about to withdraw its hook when the mark was set. */
 const SETTLED_MS = 1_000;
 
-/** An usher that does not ask by then never will: its module is off, or nobody leads it. */
+/** An usher that has not registered by then never will: its module is off, or it has no leader. */
 const LEAVE_MS = 30_000;
 
 /**
- * How a webhook goes while the limits stay. One at which usher is installed is marked first, and removed once usher asks about
- * ProjectRequests again: API servers see both changes in this order, so that at each of them somebody is asked.
+ * How a webhook is removed while the limits stay. If usher is installed it is marked first, and removed once usher
+ * covers ProjectRequests again: API servers see both changes in this order, so that one of them is always called.
  */
 export function leave({ live, now }: OperandState, asks: JsonObject | undefined): OperandStep {
   const usher = live(USHER_WEBHOOK);
@@ -48,14 +48,14 @@ export function leave({ live, now }: OperandState, asks: JsonObject | undefined)
   return { apply: { ...asks, metadata: { ...metadata, annotations } } };
 }
 
-/** What asks the operand; `undefined` where it can't be said how. */
+/** The webhook of the operand; `undefined` if it can't be built. */
 export function webhook(
   operand: LimitOperand,
   state: Pick<OperandState, "caBundle" | "pathToken" | "serverVersion" | "live">,
   transport: LimitOperand["transport"],
 ): JsonObject | undefined {
   const aggregated = transport === "Aggregated" ? aggregatedClient(state) : undefined;
-  // What is registered stays as it is, rather than to ask without an authority.
+  // A registered webhook stays unchanged, rather than call without a CA.
   if (transport === "Aggregated" && aggregated === undefined) return undefined;
   const { pathToken } = state;
   const caBundle = state.caBundle ?? announcedBundle(state);
@@ -85,7 +85,10 @@ export function webhook(
   };
 }
 
-/** What an injector wrote for the APIService, when the webhook asks directly again: so no call fails until it has written it here, too. */
+/**
+ * The injector's bundle of the APIService, when the webhook calls directly again: so no call fails until it has written
+ * it here, too.
+ */
 function announcedBundle({ live }: Pick<OperandState, "live">): string | undefined {
   if (transportOf(live(WEBHOOK)) !== "Aggregated") return undefined;
   return stringAt(live(API_SERVICE), "spec", "caBundle");

@@ -13,17 +13,17 @@ import type { LimitOperand } from "./operand.ts";
 /** One that is replaced, and one that answers. */
 const REPLICAS = 2;
 
-/** Serving on after SIGTERM takes 5 s and the longest call 30 s, and then the lease is released. */
+/** Serving after SIGTERM takes 5 s and the longest call 30 s, and then the lease is released. */
 const GRACE_SECONDS = 45;
 
-/** By both names that clusters give the control plane's taint. */
+/** Both names of the control plane's taint. */
 const TOLERATIONS = ["control-plane", "master"].map((role) => ({
   key: `node-role.kubernetes.io/${role}`,
   operator: "Exists",
   effect: "NoSchedule",
 }));
 
-/** A workload that stands for the operand, by its kind alone. */
+/** A reference to the operand's workload, by its kind alone. */
 export function workloadReference(kind: LimitOperand["topology"]): JsonObject {
   const { name, namespace } = OPERAND;
   return { apiVersion: "apps/v1", kind, metadata: { name, namespace } };
@@ -39,8 +39,8 @@ export interface OperandWorkloadOptions {
 }
 
 /**
- * What runs the operand. The template follows from the custom resource, the image and the certificate alone, so that another version of
- * the operator with the same image replaces no pod.
+ * The operand's workload. The template depends only on the custom resource, the image and the certificate, so that
+ * another version of the operator with the same image replaces no pod.
  */
 export function workload(operand: LimitOperand, options: OperandWorkloadOptions): JsonObject {
   const selector = { matchLabels: OPERAND.podLabels };
@@ -55,7 +55,7 @@ export function workload(operand: LimitOperand, options: OperandWorkloadOptions)
     spec: podSpec(operand, options),
   };
   const one = { type: "RollingUpdate", rollingUpdate: { maxUnavailable: 1, maxSurge: 0 } };
-  // A single pod is replaced by a second one, or nothing would answer meanwhile.
+  // A single pod is replaced by a second one first, otherwise nothing would answer.
   const single = { type: "RollingUpdate", rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } };
   const isSingle = at(options.stored, "status", "desiredNumberScheduled") === 1;
   const spec =
@@ -124,7 +124,7 @@ function podSpec(
         name: OPERAND.certificateVolume,
         secret: {
           secretName: OPERAND.servingSecret,
-          // Of a certificate of the operator's own, only what is served: the next one is not for the pods yet.
+          // Of an own certificate, only the served part: the next one is not for the pods yet.
           items: ["tls.crt", "tls.key"].map((key) => ({ key, path: key })),
         },
       },
@@ -133,7 +133,7 @@ function podSpec(
   };
 }
 
-/** How far a workload is, as its controller says. */
+/** The progress of a workload, according to its controller. */
 export interface RollOut {
   readonly desired: number;
   /** Pods of the current template. */

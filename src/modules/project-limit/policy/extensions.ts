@@ -23,7 +23,7 @@ export function checkExtensions(spec: JsonObject): Problem[] {
   ];
 }
 
-/** Where the answers differ from those of OpenShift 3.11's plugin, one sentence each. Empty with `extensions: Disabled`. */
+/** The differences from OpenShift 3.11's plugin, one sentence each. Empty with `extensions: Disabled`. */
 export function differences(limits: ProjectLimits): string[] {
   if (!limits.extensions) return [];
   const { exempt, rules } = limits;

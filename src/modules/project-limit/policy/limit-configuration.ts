@@ -27,7 +27,10 @@ const WRAPPERS: readonly ConfigurationWrapper[] = [
   },
 ];
 
-/** The configuration of OpenShift's plugin, which is imported, and what the operand reads: the fields of the custom resource in a file. */
+/**
+ * The configuration of OpenShift's plugin, which is imported, and the operand's file: the fields of the custom resource
+ * in a file.
+ */
 export const limitConfiguration: Kind<ProjectLimits> = {
   ...projectRequestLimit,
   group: "project.openshift.io",

@@ -14,16 +14,16 @@ export const USER_LABELS: Access = {
   why: "read the labels of the requesting user",
 };
 
-/** Whom the limit is for. */
+/** The subject of the limit. */
 export interface Requester {
   readonly username: string;
-  /** `undefined`: not known, because another user creates the project in its name. */
+  /** `undefined`: unknown, because another user creates the project on its behalf. */
   readonly groups: readonly string[] | undefined;
 }
 
 type Limit =
   | { readonly unlimited: true }
-  /** `rule`: where in the spec it is said, such as `limits[2]`. */
+  /** `rule`: its path in the spec, such as `limits[2]`. */
   | { readonly max: number; readonly rule: string }
   /** The User object must be read first: live, as upstream does. */
   | { readonly needsUser: true }
@@ -31,12 +31,12 @@ type Limit =
 
 const UNLIMITED: Limit = { unlimited: true };
 
-/** The User object as it was read, or that there is none; `undefined`: not read yet. */
+/** The User object, or that there is none; `undefined`: not read yet. */
 export type UserFact = Exclude<Fact, { readonly failed: string }> | undefined;
 
 /**
- * Which limit applies: that of service accounts, of system users, or of the first rule that matches. The User is only asked for where
- * its labels, or whether it exists, can matter: a rule that is decided by groups or names alone needs none.
+ * The limit that applies: that of service accounts, of system users, or of the first rule that matches. The User is
+ * only read if its labels, or its existence, can matter: a rule that groups or names alone decide needs none.
  */
 export function limitOf(limits: ProjectLimits, requester: Requester, user: UserFact): Limit {
   const field = fieldFor(requester.username, limits);
@@ -59,7 +59,7 @@ function fieldFor(username: string, limits: ProjectLimits) {
   return isUserName(username, limits) ? undefined : "maxProjectsForSystemUsers";
 }
 
-/** Every limit that `limitOf` looks at, in its order, and why it is the requester's or not. */
+/** Every limit that `limitOf` evaluates, in order, and why it applies to the requester or not. */
 export function* traceLimits(
   limits: ProjectLimits,
   requester: Requester,
@@ -115,8 +115,8 @@ function fixed(max: number | undefined, rule: string): Limit {
 }
 
 /**
- * Whether a User object could have this name. All others are system users. Names that begin with `b64:` are those of users whose name
- * OpenShift 4 had to encode; the plugin of 3.11 takes them for system users.
+ * Whether a User object could have this name. All others are system users. Names that begin with `b64:` are encoded by
+ * OpenShift 4; the plugin of 3.11 treats them as system users.
  */
 export function isUserName(name: string, { extensions }: Pick<ProjectLimits, "extensions">): boolean {
   if (name === "" || name === "." || name === ".." || name === "~") return false;
@@ -155,7 +155,7 @@ export function isExempt({ exempt }: ProjectLimits, { username, groups }: UserIn
   return exempt.users.has(username) || groups.some((group) => exempt.groups.has(group));
 }
 
-/** The same of a user of whom no request is at hand: a service account's groups follow from its name. */
+/** The same for a user without a request: a service account's groups follow from its name. */
 export function isExemptUser(limits: ProjectLimits, username: string): boolean {
   const account = serviceAccountOf(username);
   const groups =

@@ -7,7 +7,7 @@ import {
   LABEL_VALUE_PATTERN,
 } from "../../../core/kubernetes/schemas/bounds.ts";
 
-/** Labels of one map. With the rules, it bounds what the API server's own check of the keys may cost. */
+/** Labels of one map. With the rules, it bounds the cost of the API server's own check of the keys. */
 const MAX_PAIRS = 64;
 
 /** Labels with their values. `what` names them in errors. */
@@ -29,7 +29,7 @@ export function labels(what: string, description: string) {
     });
 }
 
-/** What of a ProjectRequestLimit says how its operand runs. Usher itself and the operand's file have no use for it. */
+/** The fields of a ProjectRequestLimit that configure its operand. Usher itself and the operand's file do not use them. */
 export const OPERAND_FIELDS = {
   transport: z
     .enum(["Direct", "Aggregated"])

@@ -3,7 +3,7 @@ import type { PolicyRef } from "../../../core/evaluate/finding.ts";
 /** The only object that counts. */
 export const SINGLETON = "cluster";
 
-/** One of `spec.limits`. All that is given must match. */
+/** One of `spec.limits`. All given fields must match. */
 export interface LimitRule {
   readonly selector: ReadonlyMap<string, string>;
   /** Any of them. `undefined`: not given. */
@@ -23,12 +23,12 @@ export interface ProjectLimits {
   readonly count: "Exact" | "BestEffort";
   readonly failurePolicy: "Fail" | "Ignore";
   readonly timeoutSeconds: number;
-  /** Whether Namespaces are judged and stamped too. */
+  /** Whether Namespaces are evaluated and annotated too. */
   readonly namespaces: boolean;
   readonly exempt: { readonly users: ReadonlySet<string>; readonly groups: ReadonlySet<string> };
   readonly trustedAnnotators: ReadonlySet<string>;
   /** Whether answers may differ from those of OpenShift 3.11's plugin. */
   readonly extensions: boolean;
-  /** Why nothing of the spec can be relied on: limited requests are then refused, or pass where `failurePolicy` is Ignore. */
+  /** Why the spec is unusable: limited requests are then refused, or pass if `failurePolicy` is Ignore. */
   readonly invalid: string | undefined;
 }

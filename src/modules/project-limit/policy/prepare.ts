@@ -10,8 +10,8 @@ import { shadowedRules } from "./shadowed.ts";
 import { limitSpec } from "./spec-schema.ts";
 
 /**
- * The control plane, and on OpenShift the API server that creates the Namespace of an admitted ProjectRequest: its annotation names
- * the user, and is kept.
+ * The control plane, and on OpenShift the API server that creates the Namespace of an admitted ProjectRequest: its
+ * annotation names the user, and is kept.
  */
 const EXEMPT_GROUPS = [
   "system:masters",
@@ -21,14 +21,14 @@ const EXEMPT_GROUPS = [
 
 const TIMEOUT_SECONDS = 5;
 
-/** What the schema can't say. */
+/** Checks beyond the schema. */
 export function checkLimits(object: JsonObject): Problem[] {
   const spec = isObject(object["spec"]) ? object["spec"] : {};
   const rules = listAt(spec, "limits").map(ruleOf);
   return [...checkSelectors(spec), ...checkExtensions(spec), ...shadowedRules(rules, exemptOf(spec))];
 }
 
-/** Another name is no mistake that is refused: the object has no effect. */
+/** Another name is not an error: the object has no effect. */
 export function ignoredName(object: JsonObject): Problem[] {
   const name = stringAt(object, "metadata", "name");
   if (name === undefined || name === SINGLETON) return [];
@@ -48,7 +48,7 @@ export function prepareLimits(object: JsonObject, ref: PolicyRef): Prepared<Proj
   return isIgnored ? { ...prepared, policy: undefined } : prepared;
 }
 
-/** One with errors limits nobody by guesswork: it says that it is invalid. */
+/** A spec with errors is not applied in part: the object is marked invalid. */
 export function prepareSpec(object: JsonObject, ref: PolicyRef): Prepared<ProjectLimits> {
   const spec = isObject(object["spec"]) ? object["spec"] : {};
   const problems = [...schemaProblems(limitSpec, spec), ...checkLimits(object)];
@@ -60,7 +60,7 @@ function firstError(problems: readonly Problem[]): string | undefined {
   return error === undefined ? undefined : describeProblem(error);
 }
 
-/** Reads what is readable: also of an invalid spec it must be known who is exempt. */
+/** Reads the readable part: exemptions of an invalid spec must be known too. */
 function limitsOf(spec: JsonObject, ref: PolicyRef, invalid: string | undefined): ProjectLimits {
   const timeout = at(spec, "timeoutSeconds");
   const extensions = hasExtensions(spec);

@@ -18,7 +18,7 @@ export function shadowedRules(rules: readonly LimitRule[], exempt: ProjectLimits
   });
 }
 
-/** Service accounts and system users have maxima of their own, and exempt users none. */
+/** Service accounts and system users have their own maxima, and exempt users none. */
 function forNobody({ users, groups }: LimitRule, exempt: ProjectLimits["exempt"]): string | undefined {
   if (users !== undefined && [...users].every((user) => exempt.users.has(user) || !isOrdinary(user)))
     return "its users are exempt, system users or service accounts";
@@ -28,7 +28,7 @@ function forNobody({ users, groups }: LimitRule, exempt: ProjectLimits["exempt"]
 }
 
 function isOrdinary(user: string): boolean {
-  // Rules have no `users` where extensions are off.
+  // Rules have no `users` if extensions are off.
   return isUserName(user, { extensions: true }) && serviceAccountOf(user) === undefined;
 }
 
@@ -36,7 +36,7 @@ function isOfAccounts(group: string): boolean {
   return group === "system:serviceaccounts" || group.startsWith("system:serviceaccounts:");
 }
 
-/** Whether each user that the second rule matches is one that the first matches. */
+/** Whether the first rule matches every user that the second one matches. */
 function covers(wide: LimitRule, narrow: LimitRule): boolean {
   for (const [key, value] of wide.selector) if (narrow.selector.get(key) !== value) return false;
   return includes(wide.users, narrow.users) && includes(wide.groups, narrow.groups);

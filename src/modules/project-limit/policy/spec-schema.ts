@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { labels, OPERAND_FIELDS } from "./operand-schema.ts";
 
-/** More classes of users than an administrator can tell apart. */
+/** More classes of users than an administrator can distinguish. */
 const MAX_RULES = 256;
-/** User and group names have no limit of their own; LDAP names are the longest in use. */
+/** User and group names have no limit; LDAP names are the longest in use. */
 const IDENTITY_LENGTH = 512;
 /** Exempt and trusted identities are in match conditions, which the API server evaluates for each creation. */
 const MAX_IDENTITIES = 256;
@@ -40,7 +40,7 @@ const rule = z
     "A class of users and their maximum. All that is given of selector, groups and users must match.",
   );
 
-/** The spec of a ProjectRequestLimit. The defaults are not written into the object, so that it stays as the administrator wrote it. */
+/** The spec of a ProjectRequestLimit. The defaults are not written into the object, so that it stays as written. */
 export const limitSpec = z.strictObject({
   limits: z.array(rule).max(MAX_RULES).nullish().meta({
     description: "Classes of users in order; the first that matches counts. No match: unlimited.",

@@ -8,8 +8,8 @@ import type { ProjectLimits } from "../policy/policy.ts";
 import { REQUESTER, requesterOf } from "../projects.ts";
 
 /**
- * Judges a new Namespace as its requester's, and refuses a changed requester. The stamp is compared with the user that asks, because a
- * namespace may have escaped mutation.
+ * Evaluates a new Namespace as its requester's, and refuses a changed requester. The annotation is compared with the
+ * sender, because a namespace may have bypassed mutation.
  */
 export function decideNamespace(context: Context, limits: ProjectLimits): Result {
   const { request, object } = context;
@@ -44,7 +44,7 @@ export function decideNamespace(context: Context, limits: ProjectLimits): Result
   );
 }
 
-/** The groups of the annotator are not those of the user that it names, and the API server knows no others. */
+/** The groups of the annotator are not those of the named user, and the API server knows no others. */
 function unknownGroups(limits: ProjectLimits, username: string): Finding[] {
   if (!limits.rules.some(({ groups }) => groups !== undefined)) return [];
   const message = `groups of user ${username} are not known: rules with groups do not match`;
@@ -54,7 +54,7 @@ function unknownGroups(limits: ProjectLimits, username: string): Finding[] {
 const PATH = ["metadata", "annotations", REQUESTER];
 const WARN = 40;
 
-/** Sets the requester of a new namespace, whatever its creator wrote, and restores one that an update removes. */
+/** Sets the requester of a new namespace, overriding its creator's value, and restores one that an update removes. */
 export function stampRequester({ request, object }: Context, limits: ProjectLimits): Result {
   const { userInfo, operation } = request;
   const written = requesterOf(object.object) ?? "";

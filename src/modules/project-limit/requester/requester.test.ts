@@ -52,19 +52,19 @@ describe("a new namespace", () => {
     ["of a trusted annotator that names one", PORTAL, "eve", "eve"],
     ["of a trusted annotator that names none", PORTAL, undefined, "portal"],
     ["of a trusted annotator that names an empty one", PORTAL, "", "portal"],
-  ])("%s is stamped", async (_, user, written, requester) => {
+  ])("%s is annotated", async (_, user, written, requester) => {
     expect((await stamped(namespaceRequest(user, project("shop", written)))).requester).toBe(requester);
   });
 
-  test("nothing is stamped unless namespaces are judged", async () => {
+  test("nothing is annotated unless namespaces are evaluated", async () => {
     const { namespaces: _, ...spec } = SPEC;
     expect((await stamped(namespaceRequest(BOB), spec)).requester).toBeUndefined();
     expect(await codes(namespaceRequest(BOB, project("a", "eve")), spec)).toEqual([]);
   });
 
   test.each([
-    ["its own stamp", BOB, "bob", []],
-    ["none: mutation was escaped", BOB, undefined, ["403 USHER-Q04"]],
+    ["its own annotation", BOB, "bob", []],
+    ["none: mutation was bypassed", BOB, undefined, ["403 USHER-Q04"]],
     ["a forged one", BOB, "eve", ["403 USHER-Q04"]],
     ["a forged one of a service account without a maximum", ACCOUNT, "eve", ["403 USHER-Q04"]],
     ["one of an exempt user's choice", ROOT, "eve", []],
@@ -73,14 +73,14 @@ describe("a new namespace", () => {
     expect(await codes(namespaceRequest(user, project("shop", written)))).toEqual(result);
   });
 
-  test("is limited by its requester, whatever its name", async () => {
+  test("is limited by its requester, with any name", async () => {
     for (const name of ["shop", "kube-shop", "openshift-shop", "default"])
       expect(await codes(namespaceRequest(BOB, project(name, "bob")), SPEC, ["bob", 2])).toEqual([
         "403 USHER-Q01",
       ]);
   });
 
-  test("of a trusted annotator counts for the named user, whose groups are not known", async () => {
+  test("of a trusted annotator counts for the named user, whose groups are unknown", async () => {
     const spec = { ...SPEC, limits: [{ groups: ["devs"] }, { maxProjects: 2 }] };
     const request = namespaceRequest(userInfo("portal", ["devs"]), project("shop", "bob"));
     const { findings, denials } = await judged(spec, request, { changes: projects("bob", 0) });
@@ -98,7 +98,7 @@ test.each([
   ["system:serviceaccount:kube-system:job", [], []],
   ["system:serviceaccount:shop:job", [], ["403 USHER-Q01"]],
 ])(
-  "what a trusted annotator creates for %s is judged as that user's, exempt or not",
+  "a namespace that a trusted annotator creates for %s is evaluated as that user's, exempt or not",
   async (user, users, result) => {
     const spec = {
       ...SPEC,
@@ -129,7 +129,7 @@ describe.each(["", "status", "finalize"])("an update of namespaces/%s", (subReso
     ["by an empty value is undone", BOB, "bob", "", "bob"],
     ["by an exempt user stays", ROOT, "bob", undefined, undefined],
     ["by a trusted annotator stays", PORTAL, "bob", undefined, undefined],
-    ["of nothing is none", BOB, undefined, undefined, undefined],
+    ["of nothing is ignored", BOB, undefined, undefined, undefined],
   ])("a removal %s", async (_, user, before, after, requester) => {
     const found = await stamped(update(user, before, after, subResource));
     expect(found.requester).toBe(requester);
@@ -141,7 +141,7 @@ describe.each(["", "status", "finalize"])("an update of namespaces/%s", (subReso
   });
 });
 
-test("whatever is in an object, both phases answer", async () => {
+test("both phases answer for any object", async () => {
   const hostile = fc.oneof(fc.jsonValue(), fc.constant("x"), fc.constant(null)) as fc.Arbitrary<JsonObject>;
   const shape = fc.oneof(
     hostile.map((annotations) => ({ metadata: { name: "a", annotations } })),

@@ -7,10 +7,10 @@ import { checkObject } from "../../../core/policy/check.ts";
 import { LIMITS, projectRequestLimit } from "../kinds.ts";
 import { IGNORED, ignoredStatus, limitsStatus } from "./status.ts";
 
-/** Counts in the status follow the namespaces with this delay: they are created all day, and each write is seen by all watchers. */
+/** Counts in the status follow the namespaces with this delay: they are created all day, and all watchers see each write. */
 const REFRESH_SECONDS = 30;
 
-/** Keeps the status of a ProjectRequestLimit current; of one that does not count, it says so, once with an event. */
+/** Keeps the status of a ProjectRequestLimit current; an object that does not count gets a condition, and an event once. */
 export function reconcileStatus(
   name: string,
   { facts, view, now }: Pick<ReconcileContext, "facts" | "view" | "now">,
@@ -34,7 +34,7 @@ export function reconcileStatus(
   return { writes, requeueAfter: REFRESH_SECONDS };
 }
 
-/** What an object of another name must show; `undefined` where it does. */
+/** The condition of an object of another name; `undefined` if it has it. */
 export function ignoredObject(object: JsonObject, now: number): IgnoredObject | undefined {
   const before = isObject(object["status"]) ? object["status"] : {};
   const status = ignoredStatus(refOf(projectRequestLimit, object).generation, before, now);

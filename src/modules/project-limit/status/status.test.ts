@@ -48,7 +48,7 @@ function reconciled(
 }
 
 describe("the status", () => {
-  test("says where answers differ from those of OpenShift 3.11, and that extensions: Disabled ends it", () => {
+  test("reports differences from OpenShift 3.11, and that extensions: Disabled removes them", () => {
     const on = reconciled(limits({ limits: [{ maxProjects: 2 }] }));
     expect(on.conditions).toMatchObject({ Extended: "True On" });
     const extended = listAt(on.status, "conditions").find((one) => at(one, "type") === "Extended");
@@ -57,7 +57,7 @@ describe("the status", () => {
     expect(off.conditions).toMatchObject({ Extended: "False Off", BestEffort: "True Configured" });
   });
 
-  test("says all that is observed, with the generation", () => {
+  test("reports all observations, with the generation", () => {
     const { status, conditions, result } = reconciled(
       limits({ limits: [{ maxProjects: 2 }], namespaces: {} }),
       [...projects("bob", 2)],
@@ -79,7 +79,7 @@ describe("the status", () => {
     ["without ProjectRequests and without namespaces", {}, { served: false }, "False NothingToJudge"],
     ["without ProjectRequests, with namespaces", { namespaces: {} }, { served: false }, "True Judged"],
     ["on OpenShift without namespaces", {}, { served: true }, "True Judged"],
-  ])("says whether anything is enforced: %s", (_, spec, options, expected) => {
+  ])("reports whether anything is enforced: %s", (_, spec, options, expected) => {
     const object = limits({ limits: [{ maxProjects: 2 }], ...spec });
     const { conditions, status } = reconciled(object, projects("bob", 3), options);
     expect(conditions).toMatchObject({ Enforced: expected });
@@ -95,7 +95,7 @@ describe("the status", () => {
     expect(reconciled({ ...object, status: status ?? null }).result.writes).toEqual([]);
   });
 
-  test("leaves what the operator wrote, and where it is", () => {
+  test("keeps the operator's fields, in their order", () => {
     const available = {
       type: "Available",
       status: "True",
@@ -111,7 +111,7 @@ describe("the status", () => {
     expect(reconciled({ ...object, status: status ?? null }).result.writes).toEqual([]);
   });
 
-  test("says that users can be read", () => {
+  test("reports that users can be read", () => {
     expect(reconciled(limits({})).conditions).toMatchObject({ UserAPIMissing: "False Served" });
   });
 
@@ -119,12 +119,12 @@ describe("the status", () => {
     [MODERN, {}, "False Closed"],
     [MODERN, { failurePolicy: "Ignore" }, "True FailurePolicyIgnore"],
     [{ ...DEFAULT_INSTALLATION, ...versionOf("v1.27.0") }, {}, "True NoMatchConditions"],
-  ])("says whether namespaces are open", (installation, spec, result) => {
+  ])("reports whether namespaces are fail-open", (installation, spec, result) => {
     const { conditions } = reconciled(limits({ namespaces: {}, ...spec }), [], { installation });
     expect(conditions).toMatchObject({ NamespacesOpen: result });
   });
 
-  test("says who is counted by best effort", () => {
+  test("reports subjects counted by best effort", () => {
     const spec = { limits: [{ maxProjects: 9_000 }] };
     expect(reconciled(limits(spec), projects("bob", 5_000)).conditions).toMatchObject({
       BestEffort: "True TooManyProjects",
@@ -205,7 +205,7 @@ describe("usage of all users", () => {
     ]);
   });
 
-  test("what depends on groups is known from the rule of the last admission", () => {
+  test("a group-dependent limit is known from the rule of the last admission", () => {
     const ledger = {
       apiVersion: "usher.dev/v1alpha1",
       kind: "ProjectUsage",

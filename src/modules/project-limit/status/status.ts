@@ -44,7 +44,7 @@ export function ignoredStatus(generation: number | undefined, before: JsonObject
   });
 }
 
-/** The operator and usher share one status: what is not written here stays, and where it is. */
+/** The operator and usher share one status: fields that are not written here stay, in their order. */
 function besideOthers(
   before: JsonObject,
   mine: JsonObject & { conditions: readonly JsonObject[] },
@@ -109,7 +109,7 @@ function namespacesOpen(limits: ProjectLimits, view: View): ObservedCondition {
   return { type, holds: true, reason: "FailurePolicyIgnore", message: "spec.failurePolicy is Ignore" };
 }
 
-/** Whether answers differ from those that an administrator knows from OpenShift 3.11. */
+/** Whether results differ from those of OpenShift 3.11. */
 function extended(limits: ProjectLimits): ObservedCondition {
   const type = "Extended";
   const found = differences(limits);
@@ -119,7 +119,7 @@ function extended(limits: ProjectLimits): ObservedCondition {
   return { type, holds: true, reason: "On", message };
 }
 
-/** A ledger has room for so many entries; the others are counted by what the cluster shows. */
+/** A ledger's maximum; further entries are counted by the cluster's namespaces. */
 function bestEffort({ count }: ProjectLimits, usages: readonly SubjectUsage[]): ObservedCondition {
   const type = "BestEffort";
   if (count === "BestEffort")

@@ -21,7 +21,7 @@ export const PROJECT_REQUESTS: Read = {
 
 const RESOURCE = `${PROJECT_REQUESTS.resource}.${PROJECT_REQUESTS.group}`;
 
-/** Why a ProjectRequestLimit limits nothing: no request that it judges can be made. Unknown where the view knows nothing of a cluster. */
+/** Why a ProjectRequestLimit limits nothing: no request that it covers can be made. Unknown if the view has no cluster. */
 export function unenforcedBecause(
   { namespaces }: Pick<ProjectLimits, "namespaces">,
   view: View,

@@ -15,14 +15,14 @@ import { unenforcedBecause } from "./enforced.ts";
 export const STATES = ["below", "last", "full", "over"] as const;
 type State = (typeof STATES)[number];
 
-/** What one subject has, and may have. */
+/** The usage and limit of one subject. */
 export interface SubjectUsage {
   readonly subject: string;
   readonly count: number;
   readonly names: readonly string[];
-  /** `unlimited`; `unknown` where it depends on groups, or on a User object that does not exist. */
+  /** `unlimited`; `unknown` if it depends on groups, or on a User object that does not exist. */
   readonly max: number | "unlimited" | "unknown";
-  /** Where in the spec the maximum is. */
+  /** The path of the maximum in the spec. */
   readonly rule?: string;
   /** Of those with a maximum. */
   readonly state?: State;
@@ -76,7 +76,7 @@ function maximumOf(view: View, limits: ProjectLimits, { subject, username }: Hol
   return { max: "unlimited" in limit ? "unlimited" : "unknown" };
 }
 
-/** By the rule that admitted the last creation, where it is in the ledger. */
+/** By the rule that admitted the last creation, if it is in the ledger. */
 function recordedMaximum(
   view: View,
   { rules }: ProjectLimits,
@@ -94,7 +94,7 @@ function indexOf(rule: string): number {
   return Number(/^limits\[(\d+)\]$/.exec(rule)?.[1] ?? Number.NaN);
 }
 
-/** Groups are known from requests alone: an earlier rule might match by them. */
+/** Groups are known only from requests: an earlier rule might match by them. */
 function dependsOnGroups(limits: ProjectLimits, username: string, rule: string | undefined): boolean {
   const { rules } = limits;
   if (!isUserName(username, limits) || serviceAccountOf(username) !== undefined) return false;

@@ -63,7 +63,7 @@ function evaluateNonRoot(pod: CheckedPod, mostCauses: number): Failure | undefin
   };
 }
 
-/** Sets true where it is false, and for the pod where neither the pod nor a container says so. */
+/** Sets true where it is false, and for the pod if neither the pod nor a container sets it. */
 function setNonRoot(causes: readonly FieldViolation[], pod: CheckedPod): FixEdit[] {
   const explicit = causes.filter(({ path }) => isSet(at({ spec: pod.spec }, ...path)));
   const implicit = isSilent(pod.context) && pod.contexts.some(isSilent);

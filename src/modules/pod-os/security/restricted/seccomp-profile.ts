@@ -59,7 +59,7 @@ function evaluateSeccompProfile(pod: CheckedPod, mostCauses: number): Failure | 
   };
 }
 
-/** Sets RuntimeDefault in place of other profiles, and for the pod where neither the pod nor a container has one. */
+/** Sets RuntimeDefault in place of other profiles, and for the pod if neither the pod nor a container has one. */
 function setProfile(causes: readonly FieldViolation[], pod: CheckedPod): FixEdit[] {
   const profiles = causes.map(({ path }) => path.slice(0, -1));
   const explicit = profiles.filter((path) => isSet(at({ spec: pod.spec }, ...path)));

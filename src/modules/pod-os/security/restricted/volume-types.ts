@@ -16,7 +16,7 @@ const ALLOWED = [
   "secret",
 ];
 
-/** In the order in which upstream looks for a volume's type. */
+/** In upstream's order of volume types. */
 const RESTRICTED = [
   "hostPath",
   "gcePersistentDisk",
