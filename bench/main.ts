@@ -28,7 +28,7 @@ import { tenPoliciesPart } from "./parts/ten-policies.ts";
 import { type Result, tableOf, targetsThat } from "./report/result.ts";
 import type { Servers } from "./servers/servers.ts";
 
-/** In this order: what must find usher fresh comes before what leaves it warm. */
+/** In this order: parts that need a fresh usher come before those that leave it warm. */
 const PARTS: Readonly<Record<string, (servers: Servers) => Promise<Result>>> = {
   ready,
   memory,
@@ -47,7 +47,7 @@ const PARTS: Readonly<Record<string, (servers: Servers) => Promise<Result>>> = {
   dashboard,
 };
 
-/** `--cluster`: what only a real control plane can show. */
+/** `--cluster`: parts that need a real control plane. */
 const CLUSTER_PARTS: Readonly<Record<string, (servers: ClusterServers) => Promise<Result>>> = {
   pods,
   rollout,

@@ -1,5 +1,5 @@
-// `npm run build`: what is published and put into the image: one bundled file for the command line, its worker beside it, the
-// library, and the types.
+// `npm run build`: the files of the package and the image: one bundled file for the command line, its worker beside it,
+// the library, and the types.
 import { chmodSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { bundle, common } from "./bundle.mjs";

@@ -1,10 +1,10 @@
-// The command line as one bundle, with its worker beside it: what is published and put into the image.
+// The command line as one bundle, with its worker beside it: for the package and the image.
 import { copyFileSync, readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { bundlePage } from "./page.mjs";
 import { root } from "./setup.mjs";
 
-/** Of every bundle, the library's too. */
+/** Of every bundle, including the library's. */
 export const common = {
   absWorkingDir: root,
   bundle: true,
@@ -13,7 +13,7 @@ export const common = {
   format: "esm",
   outExtension: { ".js": ".mjs" },
   splitting: true,
-  // Beside the entries: a chunk finds the worker by its own address.
+  // Beside the entries: a chunk finds the worker by its own URL.
   chunkNames: "chunk-[hash]",
   legalComments: "none",
   minifySyntax: true,
@@ -27,7 +27,7 @@ const banner = {
   js: 'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);',
 };
 
-/** Bundles into a folder; gives the files beside `usher.mjs`, and the packages whose code is in them. */
+/** Bundles into a folder; returns the files beside `usher.mjs`, and the packages whose code is in them. */
 export async function bundle(outdir) {
   const { build } = await import("esbuild");
   const { metafile } = await build({

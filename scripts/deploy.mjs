@@ -1,4 +1,4 @@
-// `npm run deploy`: writes what follows from the code: manifests, monitoring, reference pages.
+// `npm run deploy`: writes generated files: manifests, monitoring, reference pages.
 import { run, setup } from "./setup.mjs";
 
 process.exit(run(setup(), "../deploy/generate/main.ts", process.argv.slice(2)));

@@ -1,4 +1,4 @@
-// A reporter of vitest: the files that took longest, from which the order in vitest.config.ts comes.
+// A reporter of vitest: the slowest files, which determine the order in vitest.config.ts.
 import { relative } from "node:path";
 import { root } from "./setup.mjs";
 

@@ -93,7 +93,7 @@ const PICTURES = {
   },
 };
 
-/** Workloads on the left, places on the right; an arrow says that usher lets the one get to the other, a crossed one that it does not. */
+/** Workloads on the left, nodes on the right; an arrow means that usher allows it, a crossed one that it does not. */
 const PLACEMENTS = {
   "gpu-nodes": {
     title: "GPU nodes are for the namespace ml",

@@ -1,4 +1,5 @@
-// `node scripts/release-version.mjs v1.2.3`: ends with 1 where the tag, the package, the chart and the CHANGELOG don't name one version.
+// `node scripts/release-version.mjs v1.2.3`: exits with 1 if the tag, the package, the chart and the CHANGELOG don't
+// name one version.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "./setup.mjs";

@@ -1,5 +1,5 @@
-// Makes a fresh clone ready: dependencies as locked, and a Node that runs TypeScript. Plain JavaScript, because it runs before
-// either is there.
+// Prepares a fresh clone: dependencies as locked, and a Node that runs TypeScript. Plain JavaScript, because it runs
+// before either is installed.
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
@@ -28,7 +28,7 @@ function installed() {
   return isRecent(process.versions.node) || existsSync(localNode);
 }
 
-/** Installs a folder's package-lock.json. Nothing that it lists has to run a script of its own. */
+/** Installs a folder's package-lock.json. No listed package needs to run a script. */
 export function installLock(folder) {
   const npm = process.platform === "win32" ? "npm.cmd" : "npm";
   const args = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
@@ -78,28 +78,28 @@ function findNode() {
   process.exit(2);
 }
 
-/** Installs what is missing and gives the Node to use. Quick when all is there. */
+/** Installs missing dependencies and returns the Node to use. Quick if nothing is missing. */
 export function setup() {
   if (!installed()) install();
   return findNode();
 }
 
-/** What may be kept between runs, outside the clone. */
+/** A cache between runs, outside the clone. */
 export function cache() {
   return process.env.USHER_CACHE ?? join(process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "usher");
 }
 
 /**
- * Environment in which tools of this clone, and the right Node, are found first. Node keeps what it compiled: without that it strips
- * the types anew at every start, which takes as long as everything else and 35 MB.
+ * Environment in which tools of this clone, and the right Node, are found first. Node caches compiled code: otherwise
+ * it strips the types at every start, which takes as long as everything else and 35 MB.
  */
 export function environment(node) {
   const path = [dirname(node), join(modules, ".bin"), process.env.PATH ?? ""].join(delimiter);
-  // glibc gives each thread an arena of its own; two are enough, and ten thousand policies take 10 MB less.
+  // glibc gives each thread its own arena; two are enough, and ten thousand policies take 10 MB less.
   return { NODE_COMPILE_CACHE: join(cache(), "compiled"), MALLOC_ARENA_MAX: "2", ...process.env, PATH: path };
 }
 
-/** Runs one of the tools that this clone has installed, and gives its exit code. */
+/** Runs one of this clone's tools, and returns its exit code. */
 export function run(node, command, args, options = {}) {
   const result = spawnSync(node, [join(modules, command), ...args], {
     cwd: root,

@@ -1,15 +1,15 @@
-// `npm run test:long`: what takes too long for `npm test`. `npm run test:long -- chaos` runs only that part.
+// `npm run test:long`: tests that take too long for `npm test`. `npm run test:long -- chaos` runs only that part.
 import { environment, run, setup } from "./setup.mjs";
 
 const runs = process.env.USHER_FUZZ_RUNS ?? "1000000";
 const worlds = process.env.USHER_SCHEDULING_RUNS ?? "200000";
 const rounds = process.env.USHER_LEDGER_RUNS ?? "100";
 
-/** Each part with what it says, and the test files that it runs. */
+/** Each part with its message, and its test files. */
 const PARTS = {
   fuzz: [`Fuzzing with ${runs} inputs; this takes some minutes …`, "fuzz", "ledger.property"],
   scheduling: [
-    `Judging ${worlds} worlds beside the filters of kube-scheduler 1.33 to 1.37, which are built the first time …`,
+    `Evaluating ${worlds} worlds beside the filters of kube-scheduler 1.33 to 1.37, which are built the first time …`,
     "test/scheduling/",
   ],
   burst: [
@@ -17,7 +17,7 @@ const PARTS = {
     "project-limit-burst",
   ],
   whole: [
-    "What `npm test` does in part or for a shorter time; this takes some ten minutes …",
+    "Running the tests that `npm test` shortens; this takes some ten minutes …",
     "e2e/all-modules",
     "e2e/certificate-installs",
     "e2e/faults",

@@ -4,7 +4,7 @@ import { environment, run, setup } from "./setup.mjs";
 
 const RELEASES = ["1.33", "1.34", "1.35", "1.36", "1.37"];
 
-/** The newest is what `npm test` runs on, which has no name of its own. */
+/** The newest release is that of `npm test`, which has no name. */
 const NEWEST = RELEASES.at(-1);
 
 const FILES = ["install", "certificates", "all-modules"].map((name) => `test/e2e/${name}.test.ts`);

@@ -1,4 +1,4 @@
-// `npm test`: everything that must hold, in the order in which a mistake is cheapest to see.
+// `npm test`: all checks, in the order in which a mistake is cheapest to see.
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { root, run, setup } from "./setup.mjs";
@@ -43,7 +43,7 @@ const counts = existsSync(results)
   ? JSON.parse(readFileSync(results, "utf8"))
   : { numPassedTests: 0, numFailedTests: 1, numPendingTests: 0 };
 console.log(failed.length === 0 ? "\nAll steps passed." : `\nFailed: ${failed.join(", ")}.`);
-// What needs a control plane that can't be had here is not run, and that must be seen.
+// Tests that need an unavailable control plane are not run, and that must be visible.
 const left = counts.numPendingTests > 0 ? `, ${counts.numPendingTests} skipped` : "";
 console.log(`${counts.numPassedTests} passed, ${counts.numFailedTests} failed${left}`);
 process.exit(failed.length === 0 ? 0 : 1);

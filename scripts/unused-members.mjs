@@ -1,4 +1,5 @@
-// Members of classes that only tests or benchmarks use: knip knows exports, not members. Prints each and exits with code 1 if there is one.
+// Members of classes that only tests or benchmarks use: knip checks exports, not members. Prints each and exits with
+// code 1 if there is one.
 import { join, relative } from "node:path";
 import { SyntaxKind } from "typescript/unstable/ast";
 import { API } from "typescript/unstable/sync";
@@ -30,7 +31,7 @@ for (const file of program.getSourceFileNames()) {
 
 function collect(node, file, path, within) {
   const isMember = MEMBERS.has(node.kind) && CLASSES.has(node.parent?.kind);
-  // A test needs to see some state, such as the size of a bounded map; such a getter says so.
+  // A test needs to see some state, such as the size of a bounded map; such a getter is marked.
   const isForTests = isMember && file.text.slice(node.pos, node.name.end).includes("@visibleForTesting");
   if (isMember && node.name.kind === SyntaxKind.Identifier && !isForTests) members.push({ node, path });
   const reader = isMember ? node : within;
@@ -59,7 +60,7 @@ for (const { key, of, reader, ...read } of reads) {
   for (const name of read.names ?? literalsOf(key)) readsOf.get(name)?.push({ of, reader });
 }
 
-/** Whether production code reads the member of its class, or of a type that an instance of the class can stand for. */
+/** Whether production code reads the member of its class, or of a type that an instance of the class can have. */
 function isUsed({ node }) {
   const { name, parent } = node;
   const type = checker.getTypeAtLocation(parent.name);

@@ -1,4 +1,5 @@
-// Which Markdown files of the repository are pages of the site, where each is served, and the sidebar, which is docs/README.md.
+// The Markdown files of the repository that are pages of the site, their addresses, and the sidebar, which is
+// docs/README.md.
 import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -23,7 +24,7 @@ function pageOf(file) {
 }
 
 /**
- * The address that a relative link in a file gets: links in the repository lead from file to file, so that they work there, too.
+ * The address of a relative link in a file: links in the repository are between files, so that they work there, too.
  * Undefined for a link to a file that is not a page, such as a source file.
  */
 export function addressOf(file, href) {
@@ -34,7 +35,7 @@ export function addressOf(file, href) {
   return anchor === undefined ? address : `${address}#${anchor}`;
 }
 
-/** Copies pages and pictures into the folder that VitePress builds from, and gives the file of each page. */
+/** Copies pages and pictures into the folder that VitePress builds from, and returns the file of each page. */
 export function copyPages() {
   rmSync(pagesFolder, { recursive: true, force: true });
   const files = new Map();
@@ -55,8 +56,8 @@ const PICTURE =
   /<picture>\s*<source [^>]*srcset="([^"]+)">\s*<img alt="([^"]+)" src="([^"]+)">\s*<\/picture>/g;
 
 /**
- * Pictures are served from one folder, wherever a page is. GitHub chooses between the two of a `<picture>` by the reader's system;
- * the site has a switch.
+ * Pictures are served from one folder. GitHub chooses between the two of a `<picture>` by the reader's system; the site
+ * has a switch.
  */
 function withPictures(text) {
   return text

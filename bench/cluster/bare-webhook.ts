@@ -1,4 +1,4 @@
-// The bare server as a webhook of the cluster: what the API server itself pays for any webhook that patches a pod.
+// The bare server as a webhook of the cluster: the API server's own cost for any webhook that patches a pod.
 import { join } from "node:path";
 import type { JsonObject } from "../../src/core/json.ts";
 import type { ClusterAccess } from "../../test/cluster/access/access.ts";
@@ -6,7 +6,7 @@ import { eventually } from "../../test/cluster/access/wait.ts";
 import { type Child, startServer } from "../servers/child-process.ts";
 import { ARMS, isPlaced, podFor, podsPath, SAME_PATCH } from "./pod.ts";
 
-/** Starts it, and is done when the API server asks it. */
+/** Starts it, and resolves when the API server calls it. */
 export async function registerBareWebhook(cluster: ClusterAccess): Promise<Child> {
   const server = await startServer(process.execPath, [
     join(import.meta.dirname, "..", "servers", "bare-server.ts"),
@@ -20,7 +20,10 @@ export async function registerBareWebhook(cluster: ClusterAccess): Promise<Child
   return server;
 }
 
-/** As usher's own, but for the namespace and the address: one that is no Service is dialled directly, past the harness's proxy. */
+/**
+ * Like usher's own, except for the namespace and the address: an address that is not a Service is dialled directly,
+ * past the harness's proxy.
+ */
 function configuration({ ready }: Child, namespace: string): JsonObject {
   return {
     apiVersion: "admissionregistration.k8s.io/v1",

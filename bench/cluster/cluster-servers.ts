@@ -1,4 +1,4 @@
-// The servers, and a control plane with many objects, filled when the first part asks for it.
+// The servers, and a control plane with many objects, filled when the first part needs it.
 import { setTimeout as sleep } from "node:timers/promises";
 import type { JsonObject } from "../../src/core/json.ts";
 import { type Cluster, startCluster } from "../../test/cluster/cluster.ts";
@@ -16,7 +16,7 @@ export type Place = (typeof PLACES)[number];
 
 export const POLICIES_PATH = "/apis/kupid.gardener.cloud/v1alpha1/clusterpodschedulingpolicies";
 const CONNECTIONS = 16;
-/** The API server goes on compacting and caching what it was just given. */
+/** The API server keeps compacting and caching the new objects for a while. */
 const IDLE_MS = 3_000;
 
 export class ClusterServers extends Servers {
@@ -28,7 +28,7 @@ export class ClusterServers extends Servers {
     return this.#large;
   }
 
-  /** usher on the large, as a clone runs it. With `preload` that is run in its process before anything else. */
+  /** usher on the large cluster, as run from a clone. `preload` runs in its process before anything else. */
   async startFollower(place: Place, preload?: string): Promise<Child> {
     const cluster = await this.large();
     const ports = ["--port", "0", "--ops-port", "0", "--drain-seconds", "0", "-o", "json"];

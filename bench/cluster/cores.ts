@@ -1,5 +1,6 @@
-// Which core runs what, where a real control plane takes part: that has one core, and all that in a cluster runs on other machines has
-// the other. Left to share both, usher would take from the API server what it never does in a cluster.
+// The core of each process, if a real control plane takes part: the control plane has one core, and everything that
+// runs on other machines in a cluster has the other. If they shared both, usher would take CPU time from the API server
+// that it never takes in a cluster.
 import type { Cluster } from "../../test/cluster/cluster.ts";
 import { COMPONENTS } from "../../test/cluster/components/flags.ts";
 import { pinLoad, pinned, pinServer, unpin } from "../servers/cores.ts";
@@ -9,7 +10,10 @@ export interface Apart extends Disposable {
   readonly says: string;
 }
 
-/** From here on, until it is disposed of. What the bench starts meanwhile, replicas of usher too, is where the bench is. */
+/**
+ * From here on, until it is disposed. Processes that the benchmark starts in the meantime, including replicas of usher,
+ * share its core.
+ */
 export function keepApart(cluster: Cluster): Apart {
   if (!pinned) return { says: "all of it shares the cores", [Symbol.dispose]: () => undefined };
   for (const name of COMPONENTS) {

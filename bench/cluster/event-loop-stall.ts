@@ -1,5 +1,6 @@
-// The longest stall of usher's loop while it reads a cluster. Its own gauge begins only when it starts to serve, which is after
-// that; so this looks from within the process, from the first request to the API server until usher says what it has read.
+// The longest stall of usher's loop while it reads a cluster. Its own gauge begins only when it starts to serve, which
+// is later; so this measures from within the process, from the first request to the API server until usher reports the
+// cluster's size.
 import { readFileSync } from "node:fs";
 
 const EVERY_MS = 1;
@@ -8,7 +9,7 @@ const EVERY_MS = 1;
 export interface Stall {
   /** As a client sees it. */
   readonly wall: number;
-  /** The processor time that the loop took in one go. Where others want the cores too, only this is usher's own. */
+  /** The CPU time that the loop took at once. If others use the cores too, only this is usher's own. */
   readonly processor: number;
 }
 
@@ -23,7 +24,7 @@ export function stallIn(file: string): Stall {
   return { wall, processor };
 }
 
-/** No file of its own: it must not load anything that usher would not. */
+/** Not a separate file: it must not load anything that usher would not. */
 function watch(file: string): string {
   return `
     import { subscribe } from "node:diagnostics_channel";

@@ -7,20 +7,20 @@ import { serveWorker } from "./worker-process.ts";
 export interface Beating {
   readonly perSecond: number;
   readonly seconds: number;
-  /** How many nodes there are. @default those of the large cluster */
+  /** The number of nodes. @default those of the large cluster */
   readonly nodes?: number;
 }
 
 /**
- * So many writes are under way at most. An API server that falls behind is asked again when it has answered: one that is sent all that
- * it owes has more to do for each, and never comes out of it.
+ * The maximum number of writes in flight. An API server that falls behind gets the next request after its response:
+ * sending everything that is due would only increase its work, and it would never recover.
  */
 const CONNECTIONS = 16;
 
 let writer: Promise<WriteStatus> | undefined;
 let turn = 0;
 
-/** Gives what really was written a second. */
+/** Returns the actual writes per second. */
 serveWorker(
   async (cluster, { perSecond, seconds, nodes = LARGE_CLUSTER.nodes }: Beating): Promise<number> => {
     writer ??= statusWriter(cluster, CONNECTIONS);
@@ -30,11 +30,11 @@ serveWorker(
     let next = 0;
     let done = 0;
     const worker = async (): Promise<void> => {
-      // By the clock and not by the tick: a late write is sent at once, so that the rate holds.
+      // By the clock and not by the tick: a late write is sent immediately, so that the rate holds.
       for (let due = next++ / perSecond; due < seconds && passed() < seconds; due = next++ / perSecond) {
         const early = due - passed();
         if (early > 0) await sleep(early * 1_000);
-        // The first node is left alone: by it the replicas know that they are up to date.
+        // The first node is left alone: the replicas use it to show that they are up to date.
         const i = 1 + (turn++ % (nodes - 1));
         await write(nodeName(i), largeClusterNode(i));
         done += 1;

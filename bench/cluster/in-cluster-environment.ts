@@ -1,5 +1,5 @@
-// What a kubelet gives a pod of usher: an environment and the files of its service account, so that usher can be started outside of
-// one just as it is within.
+// The environment of a usher pod: variables and the files of its service account, so that usher can run outside of a
+// pod as it does within.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { stringAt } from "../../src/core/json.ts";

@@ -10,7 +10,7 @@ import { ARMS, isPlaced, POLICIES, podFor, podsPath } from "./pod.ts";
 
 const INSTALL_WITHIN_MS = 4 * 60_000;
 
-/** Nodes, usher and policies that want the pods of `podFor`, all in force. */
+/** Nodes, usher and policies that select the pods of `podFor`, all in force. */
 export async function installForPods(cluster: Cluster): Promise<void> {
   for (const name of ["bench-0", "bench-1"]) await cluster.createNode(name);
   await install(cluster, ["--pod-label", `${RUN_LABEL}=true`]);
@@ -18,7 +18,7 @@ export async function installForPods(cluster: Cluster): Promise<void> {
   await waitInForce(cluster);
 }
 
-/** The replicas follow by watch; until both know the policies a pod slips through, as the hook is open. */
+/** The replicas follow by watch; until both know the policies a pod may bypass them, because the hook is fail-open. */
 export async function waitInForce(cluster: ClusterAccess): Promise<void> {
   await eventually("the policies in force in all replicas", async () => {
     const asked = Array.from({ length: 20 }, (_, i) =>
@@ -37,7 +37,7 @@ export async function installReplicas(
   await install(cluster, ["--pod-label", `${RUN_LABEL}=true`, "--replicas", String(replicas), ...args]);
 }
 
-/** Only usher's kinds and what else it applies: for a cluster in which no pod runs. */
+/** Only usher's kinds and other objects that it applies: for a cluster in which no pod runs. */
 export async function installKinds(cluster: ClusterAccess): Promise<void> {
   await install(cluster, ["--no-wait"]);
 }

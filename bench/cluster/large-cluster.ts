@@ -1,4 +1,4 @@
-// The objects of a large cluster, and the heartbeat that every kubelet in it writes for ever.
+// The objects of a large cluster, and the heartbeat that every kubelet in it writes.
 import type { JsonObject } from "../../src/core/json.ts";
 import { nodeObject } from "../../test/cluster/access/node.ts";
 

@@ -1,7 +1,8 @@
-// What the heartbeats of 5,000 nodes do to usher: nothing in the view, little to the latency of a review. Two processes of usher's
-// webhook are compared, one with nodes in its view and one without, each with the writes and without; the control plane and the writers
-// have a core of their own, so that what differs is what usher does with the events. Rounds are short and many: the 99th percentile of
-// a run is made by a handful of reviews, and one pause of the machine makes it another's.
+// The effect of 5,000 nodes' heartbeats on usher: none on the view, little on the latency of a review. Two processes of
+// usher's webhook are compared, one with nodes in its view and one without, each with the writes and without; the
+// control plane and the writers have their own core, so that the difference is usher's handling of the events. Rounds
+// are short and many: a handful of reviews determine the 99th percentile of a run, and one pause of the machine changes
+// it.
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Cluster } from "../../test/cluster/cluster.ts";
@@ -24,14 +25,14 @@ import { startWorker, type Worker } from "./worker-process.ts";
 
 const WRITES = 300;
 const PROMISED = { p99: 1.5, changes: 0 };
-/** Far from what usher can do: a queue of its own making would hide what the writes add. */
+/** Far below usher's capacity: a queue would hide the effect of the writes. */
 const REVIEWS = 200;
 const FULL = { rounds: 15, seconds: 4, warmSeconds: 15 };
 const QUICK = { rounds: 5, seconds: 4, warmSeconds: 6 };
 /** The writes begin before the reviews, and end after them. */
 const MARGIN_MS = 500;
 
-/** Of the writes that were asked for, this share must have been done. */
+/** The share of the requested writes that must have been done. */
 const ENOUGH = 0.95;
 
 type Name = "watching" | "not watching";
@@ -75,7 +76,7 @@ export async function writes(servers: ClusterServers): Promise<Result> {
     await attack(server, warmSeconds);
   }
   await writers.ask({ perSecond: WRITES, seconds });
-  // Else the events, which keep the core awake, would make reviews look faster than they are without.
+  // Otherwise the events, which keep the core awake, would make reviews look faster than without.
   const rest = keepLoadCoreAwake();
   const samples: Sample[] = [];
   const measure = async (server: Served, round: number, writing: boolean): Promise<void> => {
@@ -157,7 +158,10 @@ function resultOf(samples: readonly Sample[], facts: Facts): Result {
 
 interface Comparison {
   readonly ratio: number;
-  /** Round by round. One pause of the machine makes a round's, so that they say how quiet it was and not what usher does. */
+  /**
+   * Round by round. One pause of the machine determines a round's value, so these show how quiet it was and not what
+   * usher does.
+   */
   readonly rounds: Spread;
   readonly one: number;
   readonly other: number;
@@ -165,7 +169,7 @@ interface Comparison {
 
 type Arm = readonly [server: Name, writing: boolean];
 
-/** The p99 of one over that of another: of all rounds the one in the middle, for a pause makes that of a single round ten times as long. */
+/** The p99 of one relative to another: the median of all rounds, because a pause makes that of a single round ten times as long. */
 function compare(samples: readonly Sample[], one: Arm, other: Arm): Comparison {
   const p99 = ([server, writing]: Arm) =>
     samples
@@ -180,7 +184,7 @@ function compare(samples: readonly Sample[], one: Arm, other: Arm): Comparison {
   };
 }
 
-/** With fewer writes than were asked for the machine had no room for the question. */
+/** With fewer writes than requested the machine was too busy for the measurement. */
 function p99Target({ ratio: found }: Comparison, written: number): Target {
   const target = atMost(PROMISED.p99, found);
   return written < ENOUGH * WRITES ? { ...target, met: undefined } : target;

@@ -1,5 +1,5 @@
-// usher with nodes in its view, and without. A module of usher that reads nodes is in the one and not in the other; where there is
-// none, a module stands in that keeps what one that places pods would.
+// usher with nodes in its view, and without. A module of usher that reads nodes is in one and not in the other; if
+// there is none, a stand-in module keeps the fields that one for placement would.
 
 import { defineModule, type Module } from "../../src/core/module/module.ts";
 import { allModules } from "../../src/modules/all.ts";

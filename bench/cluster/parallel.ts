@@ -1,8 +1,8 @@
-// Many requests by a few connections, as a client with so many keep-alive connections sends them.
+// Many requests over a few connections, like a client with this many keep-alive connections.
 
 export const CREATORS = 8;
 
-/** Does `work` for every number below `count`, so many at a time. */
+/** Runs `work` for every number below `count`, this many at a time. */
 export async function inParallel(
   count: number,
   connections: number,

@@ -1,4 +1,4 @@
-// A process: creates pods as fast as the API server takes them, and says how many a second that were.
+// A process: creates pods as fast as the API server accepts them, and reports the rate.
 
 import { CREATORS, inParallel } from "./parallel.ts";
 import { type Arm, isPlaced, podFor, podsPath } from "./pod.ts";
@@ -13,7 +13,7 @@ serveWorker(async (cluster, { arm, pods }: Creation): Promise<number> => {
   const started = performance.now();
   await inParallel(pods, CREATORS, async (i) => {
     const pod = await cluster.call("POST", podsPath(arm), podFor(i));
-    // An open hook that is not answered lets pods through, and sooner than usher would: such a round measures nothing.
+    // A fail-open hook without an answer lets pods through, and faster than usher would: such a round measures nothing.
     const placed = arm.name !== "without";
     if (isPlaced(pod) !== placed)
       throw new Error(`a pod in ${arm.namespace} was ${placed ? "not " : ""}placed by a webhook`);

@@ -2,12 +2,12 @@
 import { type Json, type JsonObject, stringAt } from "../../src/core/json.ts";
 import { NAMESPACE, roleOf } from "../fixtures/policies.ts";
 
-/** Each pod is wanted by one of so many policies. */
+/** Each pod is selected by one of this many policies. */
 export const POLICIES = 10;
 
 /**
- * Deleting the hook would only make usher's leader put it back, so the load moves: the last two namespaces are the control plane's,
- * and usher's hook never asks there. In one of them the bare webhook is asked instead.
+ * Usher's leader would restore a deleted hook, so the load moves instead: the last two namespaces are the control
+ * plane's, which usher's hook never covers. In one of them the bare webhook is called instead.
  */
 export const ARMS = [
   { name: "usher", namespace: NAMESPACE },
@@ -16,7 +16,7 @@ export const ARMS = [
 ] as const;
 export type Arm = (typeof ARMS)[number];
 
-/** What usher writes into such a pod, as a constant: so the API server has the same to do for both webhooks. */
+/** Usher's patch of such a pod, as a constant: so the API server has the same work for both webhooks. */
 export const SAME_PATCH = [
   { op: "add", path: "/spec/nodeSelector", value: { pool: "etcd" } },
   { op: "add", path: "/metadata/annotations", value: { "usher.dev/provenance": "-".repeat(150) } },
@@ -26,7 +26,7 @@ export function podsPath({ namespace }: Arm): string {
   return `/api/v1/namespaces/${namespace}/pods`;
 }
 
-/** A pod for a scheduler that does not run: what happens after it was created is not what is measured. */
+/** A pod for a scheduler that does not run: events after its creation are not measured. */
 export function podFor(i: number): JsonObject {
   const container = (name: string): JsonObject => ({
     name,

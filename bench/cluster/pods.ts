@@ -134,7 +134,7 @@ function resultOf(samples: readonly Sample[], rounds: number, most: number, core
   const own = compare("usher", "bare");
   const calls = spreadOf(of("usher", "calls"));
   const spent = (what: string, one: keyof Spent) => ({
-    what: `processor time for each pod: ${what}`,
+    what: `CPU time per pod: ${what}`,
     figure: time(median("usher", one)),
     detail: `with the bare webhook ${time(median("bare", one))}, without ${time(median("without", one))}`,
   });

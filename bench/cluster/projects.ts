@@ -15,7 +15,7 @@ const QUICK = { rounds: 3, projects: 200 };
 const NAMESPACES = "/api/v1/namespaces";
 const RBAC = "rbac.authorization.k8s.io";
 
-/** Usher is asked about both; only of the first it writes a ledger. Each round has a user of its own, so that all ledgers begin empty. */
+/** Usher is called for both; it writes a ledger only for the first. Each round has a new user, so that all ledgers begin empty. */
 const ARMS = ["ledger", "unlimited"] as const;
 type Arm = (typeof ARMS)[number];
 

@@ -1,4 +1,4 @@
-// 5,000 bare nodes relabelled by one change of a rule: the time, and what it asks of the API server.
+// 5,000 bare nodes relabelled by one change of a rule: the time, and the requests to the API server.
 import type { Client } from "../../src/cluster/client/client.ts";
 import { createKindPaths } from "../../src/cluster/client/discovery.ts";
 import { Controller } from "../../src/cluster/controller/controller.ts";
@@ -109,7 +109,7 @@ function idle(controller: Controller | undefined): boolean {
   return due + later + running === 0;
 }
 
-/** Counts what is asked of the API server, by verb and resource. */
+/** Counts requests to the API server, by verb and resource. */
 function counted(plain: Client): { readonly client: Client; readonly calls: Map<string, number> } {
   const calls = new Map<string, number>();
   const client: Client = {

@@ -1,5 +1,5 @@
 // A process: usher's webhook over a live cluster, with nodes in its view or without. `usher serve` can't leave a module
-// out, so its parts are put together here.
+// out, so its parts are assembled here.
 import { startAdmission } from "../../src/admission/admission-server.ts";
 import { at } from "../../src/core/json.ts";
 import { SILENT } from "../../src/core/log.ts";
@@ -13,7 +13,7 @@ import { serveWorker } from "./worker-process.ts";
 
 export type Following =
   | { readonly do: "serve"; readonly watchNodes: boolean }
-  /** How many changes of nodes the view saw since it began to serve, with everything taken in that was written before. */
+  /** The number of node changes in the view since it began to serve, after all earlier writes were processed. */
   | { readonly do: "count changes" };
 
 export interface Followed {

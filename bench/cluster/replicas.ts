@@ -1,4 +1,4 @@
-// The replicas of usher that really run in a cluster, and what they say of themselves.
+// The replicas of usher that run for real in a cluster, and their own metrics.
 import { type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
 import type { ClusterAccess } from "../../test/cluster/access/access.ts";
 import { seriesOf } from "../servers/scrape.ts";
@@ -30,7 +30,7 @@ export async function pagesOf(cluster: ClusterAccess): Promise<Page[]> {
   );
 }
 
-/** What all replicas have done since they began. */
+/** The work of all replicas since they began. */
 export async function workOf(cluster: ClusterAccess): Promise<Work> {
   const pages = await pagesOf(cluster);
   const sum = (value: (page: string) => number) => pages.reduce((total, { text }) => total + value(text), 0);
@@ -48,7 +48,7 @@ async function pageOf(cluster: ClusterAccess, address: string): Promise<string> 
   return response.text();
 }
 
-/** Whatever came of them. */
+/** With any result. */
 function requestsOn(page: string): number {
   const lines = page.split("\n").filter((line) => line.startsWith("usher_requests_total{"));
   return lines.reduce((total, line) => total + Number(line.slice(line.lastIndexOf(" ") + 1)), 0);

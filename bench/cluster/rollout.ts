@@ -1,5 +1,5 @@
-// Pods as a cluster makes them: a Deployment is created, and its controller makes the pods at the pace that Kubernetes allows it. Beside
-// that what `pods` measures is what an API server can be driven to; this is what a rollout waits for.
+// Pods as a cluster creates them: a Deployment is created, and its controller creates the pods at Kubernetes' pace.
+// `pods` measures the API server's maximum; this measures what a rollout waits for.
 import { setTimeout as sleep } from "node:timers/promises";
 import { at, type JsonObject, listAt } from "../../src/core/json.ts";
 import { eventually } from "../../test/cluster/access/wait.ts";
@@ -41,7 +41,7 @@ export async function rollout(servers: Servers): Promise<Result> {
   return resultOf(samples, rounds, pods, apart.says);
 }
 
-/** From the Deployment to its last pod. Then all of it goes again. */
+/** From the Deployment to its last pod. Then everything is deleted. */
 async function measure(cluster: Cluster, arm: Arm, pods: number): Promise<Sample> {
   const deployments = `/apis/apps/v1/namespaces/${arm.namespace}/deployments`;
   const started = performance.now();

@@ -1,4 +1,4 @@
-// A cluster that grows: nodes, and in proportion to them all that usher reads or is asked about.
+// A cluster that grows: nodes, and proportionally everything that usher reads or is called for.
 import type { JsonObject } from "../../src/core/json.ts";
 import type { Cluster } from "../../test/cluster/cluster.ts";
 import { podObject } from "../fixtures/pod.ts";
@@ -7,13 +7,13 @@ import { POLICIES_PATH } from "./cluster-servers.ts";
 import { largeClusterNamespace, largeClusterNode, nodeName } from "./large-cluster.ts";
 import { inParallel } from "./parallel.ts";
 
-/** Beside each node. 5,000 nodes are then the large cluster of the other parts, with pods. */
+/** Per node. 5,000 nodes are then the large cluster of the other parts, with pods. */
 export const PER_NODE = { namespaces: 2, policies: 1 / 5, deployments: 1, pods: 10 };
 
 const APP = "/apis/apps/v1";
 const API_CONNECTIONS = 16;
 
-/** Adds what a cluster of `to` nodes has beside one of `from`. */
+/** Adds the objects between a cluster of `from` and one of `to` nodes. */
 export async function grow(cluster: Cluster, from: number, to: number): Promise<void> {
   const make = (path: (i: number) => string, each: number, object: (i: number) => JsonObject) =>
     inParallel((to - from) * each, API_CONNECTIONS, async (i) => {
@@ -47,7 +47,7 @@ function deployment(i: number): JsonObject {
   };
 }
 
-/** Without what only a running cluster fills in: what it names does not exist here. */
+/** Without fields that only a running cluster fills in: their objects do not exist here. */
 function plainSpec({ containers }: JsonObject): JsonObject {
   const bare = (containers as readonly JsonObject[]).map(({ name, image, resources, env }) =>
     JSON.parse(JSON.stringify({ name, image, resources, env })),

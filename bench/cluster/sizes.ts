@@ -1,5 +1,5 @@
-// What one replica needs in clusters of three sizes, as the bundle in the image: what its requests and limits are set by, and how many
-// reviews it answers. The watchdog is measured beside it.
+// The needs of one replica in clusters of three sizes, run from the image's bundle: the basis of its requests and
+// limits, and the reviews that it answers. The watchdog is measured too.
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -39,7 +39,7 @@ interface Size {
   readonly peak: number;
   readonly cores: number;
   readonly startSeconds: number;
-  /** Another replica under all the load that it takes: reviews a second, µs of a core for each, bytes at most. */
+  /** Another replica under full load: reviews per second, µs of CPU time for each, maximum bytes. */
   readonly perSecond: number;
   readonly review: number;
   readonly loadedPeak: number;
@@ -52,7 +52,7 @@ export async function sizes(servers: ClusterServers): Promise<Result> {
   await bundle(program);
   await using cluster = await startCluster({
     without: ["kube-controller-manager", "kube-scheduler", "kwok"],
-    // Without controllers there is no service account for pods.
+    // Without controllers pods have no service account.
     flags: { "kube-apiserver": ["--disable-admission-plugins=ServiceAccount"] },
   });
   await installKinds(cluster);
@@ -119,7 +119,7 @@ async function leading(
   }
 }
 
-/** By a kubeconfig, with a certificate of its own, so that the load can call it as API servers do. */
+/** By a kubeconfig, with its own certificate, so that the load can call it as API servers do. */
 async function loaded(
   servers: ClusterServers,
   cluster: Cluster,

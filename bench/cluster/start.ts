@@ -1,5 +1,5 @@
-// How long usher takes to know a large cluster, what it then holds, and whether it could have answered meanwhile: as in a pod, and by
-// a kubeconfig, as a person starts it.
+// How long usher takes to read a large cluster, its memory afterwards, and whether it could have answered in the
+// meantime: as in a pod, and by a kubeconfig, as a user starts it.
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { count, mebibytes, range, time } from "../report/number.ts";
@@ -33,7 +33,7 @@ export async function start(servers: ClusterServers): Promise<Result> {
   for (let i = 0; i <= times; i++) {
     for (const place of PLACES) {
       const sample = await measure(servers, place, idleMs);
-      // The first start pays for a cold disk, which says nothing of usher.
+      // The first start pays for a cold disk, which is not usher's cost.
       if (i > 0) samples.push(sample);
     }
   }
@@ -52,7 +52,7 @@ async function measure(servers: ClusterServers, place: Place, idleMs: number): P
   await sleep(idleMs);
   const afterIdle = await resident();
   await child.stop();
-  // Apart from the others: looking every millisecond takes time itself.
+  // Apart from the others: checking every millisecond takes time itself.
   const file = join(servers.scratch, "stall");
   await servers.startFollower(place, stallWatch(file)).then((watched) => watched.stop());
   const { wall, processor } = stallIn(file);
@@ -99,7 +99,7 @@ function rowsOf(place: Place, samples: readonly Sample[], idleMs: number): Row[]
   ];
 }
 
-/** A loop that had nothing to do but was not let run is the machine's, not usher's: neither good nor bad. */
+/** An idle loop that was not scheduled is the machine's fault, not usher's: neither good nor bad. */
 function stallTarget(wall: number, processor: number): Target {
   const target = atMost(PROMISED.stallMs, wall, " ms");
   return target.met === false && processor <= PROMISED.stallMs ? { ...target, met: undefined } : target;

@@ -1,5 +1,5 @@
-// Writes the status of nodes with as little work as the API server allows: it shares a core with the control plane, and what it
-// takes there is missing for writes.
+// Writes the status of nodes with the least work that the API server allows: it shares a core with the control plane,
+// and its CPU time is missing for writes.
 import { Agent, type RequestOptions, request } from "node:https";
 import { type JsonObject, stringAt } from "../../src/core/json.ts";
 import type { ClusterAccess } from "../../test/cluster/access/access.ts";
@@ -12,7 +12,7 @@ const LEAST = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=me
 
 export type WriteStatus = (node: string, object: JsonObject) => Promise<void>;
 
-/** Writes over so many connections, which stay open. */
+/** Writes over this many open connections. */
 export async function statusWriter(cluster: ClusterAccess, connections: number): Promise<WriteStatus> {
   const token = await tokenOf(cluster);
   const agent = new Agent({ keepAlive: true, maxSockets: connections, ca: cluster.info.ca.certificate });
@@ -24,7 +24,7 @@ export async function statusWriter(cluster: ClusterAccess, connections: number):
   };
 }
 
-/** By a token, which the API server remembers; a certificate it checks with each request, which is a tenth of what a write costs. */
+/** With a token, which the API server caches; it verifies a certificate with each request, which is a tenth of a write's cost. */
 async function tokenOf(cluster: ClusterAccess): Promise<string> {
   const metadata = { name: NAME };
   await cluster.apply(

@@ -1,5 +1,6 @@
-// Load on a cluster comes from a process of its own: in the bench's, the harness's proxy to usher runs, and each would wait for
-// the other. A script for such a process calls `serveWorker`; the bench starts it with `startWorker` and asks it for one thing at a time.
+// Load on a cluster comes from a separate process: the benchmark's own runs the harness's proxy to usher, and each
+// would wait for the other. A script for such a process calls `serveWorker`; the benchmark starts it with `startWorker`
+// and sends it one request at a time.
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { ClusterAccess, type ClusterInfo } from "../../test/cluster/access/access.ts";
@@ -17,7 +18,7 @@ export function startWorker<Asked extends object, Result>(
   script: string,
   cluster: ClusterAccess,
 ): Worker<Asked, Result> {
-  // None of the bench's own flags, such as a profiler's, but those of bin/usher: some workers are usher.
+  // Without the benchmark's own flags, such as a profiler's, but with those of bin/usher: some workers are usher.
   const child = fork(script, { execArgv: USHERS_FLAGS, serialization: "json" });
   // It ends with the channel, but not in the middle of something.
   process.once("exit", () => child.kill("SIGKILL"));
@@ -40,7 +41,7 @@ export function startWorker<Asked extends object, Result>(
   return { pid: child.pid ?? 0, ask, [Symbol.asyncDispose]: stop };
 }
 
-/** Answers what the bench asks for until it is let go. */
+/** Answers the benchmark's requests until it ends. */
 export function serveWorker<Asked extends object, Result>(
   work: (cluster: ClusterAccess, asked: Asked) => Promise<Result>,
 ): void {

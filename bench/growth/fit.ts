@@ -1,6 +1,7 @@
 /**
- * The last time, for what a line through those before it says of the last size: 1 of a straight line, 1.8 of a square over doubling sizes.
- * Sizes before the quickest are left out: there more is looked at than beyond some limit, and no line goes through both.
+ * The last time relative to the value of a line through those before it: 1 for linear growth, 1.8 for quadratic growth
+ * over doubling sizes. Sizes before the quickest are dropped: below some limit more is read than beyond it, and no line
+ * fits both.
  */
 export function bend(sizes: readonly number[], times: readonly number[]): number {
   const last = times.length - 1;
@@ -11,7 +12,7 @@ export function bend(sizes: readonly number[], times: readonly number[]): number
   return (times[last] ?? Number.NaN) / Math.max(highest, lineAt(sizes[last] ?? Number.NaN, points));
 }
 
-/** What the line of least squares says of a size. That of one point goes through nothing for nothing. */
+/** The least-squares line's value for a size. With one point it goes through the origin. */
 function lineAt(size: number, points: readonly { readonly size: number; readonly time: number }[]): number {
   const [one] = points;
   if (one !== undefined && points.length === 1) return (one.time / one.size) * size;

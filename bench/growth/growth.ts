@@ -1,5 +1,6 @@
-// What one tenant can make a review cost: each field and each list of objects, notes and policies grows to what an API server takes,
-// for every hook of every module, with 5,000 nodes and 1,000 policies of each kind in the view.
+// The cost that one tenant can cause for a review: each field and each list of objects, provenance annotations and
+// policies grows to the API server's limit, for every hook of every module, with 5,000 nodes and 1,000 policies of each
+// kind in the view.
 import { setImmediate } from "node:timers/promises";
 import { GROWTH_CASES } from "../../test/growth/all-cases.ts";
 import { creation, type GrowthCase, MULTIPLES } from "../../test/growth/case.ts";
@@ -15,18 +16,18 @@ import { type Reviewer, reviewer, reviewTime } from "./measure.ts";
 const MOST_MILLISECONDS = 50;
 /** The review of a pod elsewhere, for the same without the tenant's policies. */
 const MOST_ELSEWHERE = 1.1;
-/** A square comes to 1.8. */
+/** Quadratic growth gives 1.8. */
 const MOST_BENT = 1.4;
-/** What takes less is measured too coarsely for a line. */
+/** Shorter times are measured too coarsely for a line. */
 const SHORTEST_MILLISECONDS = 10;
 
 /** Reviews that are timed together. */
 const BATCH = 2_000;
 
-/** A line of progress after so many cases. */
+/** A line of progress after this many cases. */
 const SAID_EVERY = 50;
 
-/** So many of the slowest are listed. */
+/** The number of the slowest that are listed. */
 const LISTED = 10;
 
 interface Grown {
@@ -43,7 +44,7 @@ export async function growth(servers: Servers): Promise<Result> {
   for (const one of cases) {
     grown.push(await grow(one, repeats));
     if (grown.length % SAID_EVERY === 0) servers.say(`${grown.length} of ${cases.length} cases …`);
-    // Nothing else would let a signal end the process.
+    // Otherwise a signal could not end the process.
     await setImmediate();
   }
   grown.sort((a, b) => longest(b) - longest(a));
@@ -75,7 +76,7 @@ export async function growth(servers: Servers): Promise<Result> {
       detail: "for the same without them",
       target: atMost(MOST_ELSEWHERE, one.ratio),
     });
-  const title = "Processor time of a review beyond parsing, at the size that an API server takes";
+  const title = "CPU time of a review beyond parsing, at the size limit of an API server";
   return { title, rows, figures: { grown, elsewhere } };
 }
 
@@ -91,7 +92,7 @@ function longest({ milliseconds }: Grown): number {
   return Math.max(...milliseconds);
 }
 
-/** Both in turn, so that what disturbs the machine disturbs both. */
+/** Both in turn, so that disturbances of the machine affect both. */
 async function timesUsual({ n, review }: GrowthCase, quick: boolean): Promise<number> {
   const grown = review(8 * n);
   const usual = creation([], grown.request.object ?? {});

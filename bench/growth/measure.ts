@@ -13,7 +13,7 @@ import { factOf, LARGE, type World } from "../../test/growth/worlds.ts";
 import { staticSource } from "../fixtures/assembly.ts";
 import { spreadOf } from "../report/statistics.ts";
 
-/** Reviews one body so many times; gives the milliseconds from when it was parsed to the response, all together. */
+/** Reviews one body this many times; returns the total milliseconds from the end of parsing to the response. */
 export type Reviewer = (times: number) => Promise<number>;
 
 const assemblies = new WeakMap<World, Assembly>();
@@ -75,13 +75,13 @@ export function reviewer(
 setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as (options: { readonly type: "minor" }) => void;
 
-/** Moves what was parsed out of where V8 collects all the time: moving some megabytes takes 20 ms, and is part of parsing. */
+/** Moves parsed data out of V8's young generation: moving some megabytes takes 20 ms, and is part of parsing. */
 function collectParsed(): void {
   // What survives twice is moved.
   for (let i = 0; i < 2; i++) collect({ type: "minor" });
 }
 
-/** Shorter reviews are timed together, so that each has its share of collecting what all of them left. */
+/** Shorter reviews are timed together, so that each has its share of garbage collection. */
 const SHORTEST_SAMPLE_MILLISECONDS = 24;
 
 /** Milliseconds of one review beyond parsing its body, the median of some. */
@@ -98,7 +98,7 @@ export async function reviewTime(one: Review, repeats: number): Promise<number> 
 
 /** Of this thread alone: others compile and collect at the same time, and the machine may be busy. */
 function threadMilliseconds(): number {
-  // Linux writes down every 4 ms what a thread has used, and whenever it is asked about the whole process.
+  // Linux updates a thread's CPU time every 4 ms, and whenever the whole process is queried.
   process.cpuUsage();
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1_000;

@@ -1,5 +1,5 @@
-// One attack with autocannon, in a process of its own. Its histogram has whole milliseconds only, but it reports each answer with
-// the exact time, and from those the percentiles are taken.
+// One attack with autocannon, in a separate process. Its histogram has only whole milliseconds, but it reports each
+// response with the exact time, from which the percentiles are computed.
 import type { EventEmitter } from "node:events";
 import { readFileSync } from "node:fs";
 import { quantile } from "../report/statistics.ts";

@@ -24,7 +24,7 @@ export async function autocannon(): Promise<Generator> {
   const library = pathToFileURL(join(folder, "node_modules", "autocannon", "autocannon.js")).href;
   return {
     name: "autocannon",
-    note: "the load took more processor time than the server: differences look smaller than they are",
+    note: "the load took more CPU time than the server: differences look smaller than they are",
     attack: (attack) => run(library, attack),
   };
 }

@@ -1,12 +1,12 @@
-// Two servers compared round by round: medians of ratios, and whether the rounds were undisturbed enough to judge a target.
+// Two servers compared round by round: medians of ratios, and whether the rounds were quiet enough to judge a target.
 import { count, range, ratio, time } from "../report/number.ts";
 import type { Row, Target } from "../report/result.ts";
 import { type Spread, spreadOf } from "../report/statistics.ts";
 import type { Case, Sample } from "./rounds.ts";
 
-/** Below this the server did not have its core: the load could not keep up, or other work ran here. */
+/** Below this share the server did not have its core: the load could not keep up, or other work ran here. */
 const BUSY = 0.85;
-/** So many undisturbed rounds are enough to leave the others out. */
+/** This many quiet rounds are enough to drop the others. */
 const ENOUGH = 3;
 
 export type Measure = "throughput" | "p50" | "p99" | "processor";
@@ -24,7 +24,7 @@ export interface Comparison {
   readonly rounds: { readonly used: number; readonly calm: number };
 }
 
-/** One server over another, round by round. Undefined where it could not be measured. */
+/** One server relative to another, round by round. Undefined if it could not be measured. */
 export function compare(
   samples: readonly Sample[],
   { pod, connections }: Case,

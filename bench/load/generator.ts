@@ -1,13 +1,13 @@
-// What sends the load. Vegeta where Go is there to build it, else autocannon from npm; docs/decisions/0007 says why.
+// The load generator. Vegeta if Go is available to build it, else autocannon from npm; see docs/decisions/0007.
 import { findGo } from "../../test/cluster/binaries/places.ts";
 import { autocannon } from "./autocannon.ts";
 import { vegeta } from "./vegeta.ts";
 
 /** One run of load against one server. */
 export interface Attack {
-  /** Where to POST to. */
+  /** The URL of the POST requests. */
   readonly url: string;
-  /** A file with the authority to trust (PEM). */
+  /** A file with the CA to trust (PEM). */
   readonly ca: string;
   /** Sent in turn. */
   readonly bodies: readonly string[];
@@ -15,11 +15,11 @@ export interface Attack {
   readonly connections: number;
   /** Requests a second. @default as fast as it answers */
   readonly rate?: number;
-  /** A directory for what is passed between processes. */
+  /** A directory for files passed between processes. */
   readonly scratch: string;
 }
 
-/** What came of it. Times in µs. */
+/** The result. Times in µs. */
 export interface Figures {
   readonly requests: number;
   /** Answers a second. */
@@ -30,13 +30,13 @@ export interface Figures {
 
 export interface Generator {
   readonly name: string;
-  /** What to know before believing its figures. */
+  /** Caveats of its figures. */
   readonly note: string | undefined;
-  /** Rejects where a single answer was not a 200: figures of errors say nothing. */
+  /** Rejects if a single response was not a 200: figures of errors are meaningless. */
   readonly attack: (attack: Attack) => Promise<Figures>;
 }
 
-/** Sets up the best generator that this machine allows. Says so on stderr where it takes long. */
+/** Sets up the best generator that this machine allows. Reports on stderr if that takes long. */
 export async function loadGenerator(): Promise<Generator> {
   const go = findGo(process.env);
   if (go !== undefined) return vegeta(go);

@@ -1,5 +1,5 @@
-// Load in interleaved rounds: every server in every round, in alternating order, so that what disturbs the machine for a while
-// disturbs them all, and none is always the one after the break.
+// Load in interleaved rounds: every server in every round, in alternating order, so that temporary disturbances of the
+// machine affect all of them, and none always follows the break.
 
 import { isPatched, type Pod, reviews } from "../fixtures/reviews.ts";
 import { checkResponse } from "../servers/check-response.ts";
@@ -9,12 +9,12 @@ import type { Served, Servers } from "../servers/servers.ts";
 import type { Figures, Generator } from "./generator.ts";
 
 /**
- * The API server keeps up to 25 connections, but with two cores more than a handful only stand in line; with fewer than four the
- * server sometimes waits for the load.
+ * The API server keeps up to 25 connections, but with two cores more than a handful only queue; with fewer than four
+ * the server sometimes waits for the load.
  */
 export const CONNECTIONS = 8;
 
-/** What is sent, and over how many connections. */
+/** The bodies, and the number of connections. */
 export interface Case {
   readonly pod: Pod;
   readonly connections: number;
@@ -32,7 +32,7 @@ export interface LoadedServer {
 export interface Sample extends Figures, Case {
   readonly round: number;
   readonly server: string;
-  /** Processor time of the server for each request, in µs; undefined where the system has no such figure. */
+  /** CPU time of the server per request, in µs; undefined if the system does not provide it. */
   readonly processor: number | undefined;
   /** Which part of the time the server had a core. Much below 1, other work had it, and the figures are not the server's. */
   readonly busy: number | undefined;

@@ -18,7 +18,7 @@ export async function vegeta(go: string): Promise<Generator> {
   return { name: `vegeta ${version}`, note: undefined, attack: (attack) => run(binary, attack) };
 }
 
-/** What of vegeta's report is used. Its times are nanoseconds. */
+/** The used part of vegeta's report. Its times are nanoseconds. */
 interface Report {
   readonly requests: number;
   readonly throughput: number;
@@ -34,7 +34,7 @@ async function run(binary: string, attack: Attack): Promise<Figures> {
   writeFileSync(targets, attack.bodies.map((body) => target(attack.url, body)).join("\n"));
   const args = [
     "attack",
-    // Without a rate, as many workers as connections: each asks again as soon as it was answered.
+    // Without a rate, as many workers as connections: each sends again as soon as it was answered.
     `-rate=${attack.rate ?? 0}`,
     `-workers=${connections}`,
     `-max-workers=${connections}`,

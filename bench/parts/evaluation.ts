@@ -1,4 +1,4 @@
-// What a request costs in usher itself, without TLS and HTTP: the part that policies can make slower.
+// The cost of a request in usher itself, without TLS and HTTP: the part that policies can slow down.
 import { decodeReview, Undecodable } from "../../src/admission/review/decode.ts";
 import { ReviewHandler } from "../../src/admission/review/handle.ts";
 import { reviewResponse } from "../../src/admission/review/http-response.ts";
@@ -15,9 +15,9 @@ import type { Result, Row } from "../report/result.ts";
 import { type Spread, spreadOf } from "../report/statistics.ts";
 import type { Servers } from "../servers/servers.ts";
 
-/** Requests in one timing: enough that the clock does not count, few enough that parsed ones stay in the cache. */
+/** Requests in one timing: enough that the clock does not matter, few enough that parsed ones stay in the cache. */
 const BATCH = 64;
-/** The compiler has seen everything by then. */
+/** The compiler is warm by then. */
 const WARM_BATCHES = 150;
 
 const NO_HOST: Host = {
@@ -61,7 +61,7 @@ export function evaluation(servers: Servers): Promise<Result> {
   return Promise.resolve({ title: "In process, a request", rows: list.map(row), figures });
 }
 
-/** From a decoded request to the text of the answer. Decoding is outside the clock: an evaluation edits what it is given. */
+/** From a decoded request to the text of the response. Decoding is not timed: an evaluation edits its input. */
 function evaluatePiece(assembly: Assembly, pod: Pod, policies: number, bodies: readonly Buffer[]): Piece {
   const hooks = assembly.hooks.filter(({ phase }) => phase === "mutate");
   const batch = () => {
@@ -77,7 +77,7 @@ function evaluatePiece(assembly: Assembly, pod: Pod, policies: number, bodies: r
   return { what: "evaluate and answer", pod, policies, batch };
 }
 
-/** From the bytes of a body to the text of the answer: all that usher does to a request but HTTP. */
+/** From the bytes of a body to the text of the response: usher's complete work except HTTP. */
 function handlePiece(assembly: Assembly, pod: Pod, policies: number, bodies: readonly Buffer[]): Piece {
   const { handle } = new ReviewHandler({ source: staticSource(assembly), log: SILENT });
   const empty = Buffer.alloc(0);
@@ -105,7 +105,7 @@ function checkReply(body: string, pod: Pod): void {
     throw new Error(`not the answer for a pod that is ${pod}: ${body}`);
 }
 
-/** All evaluation in turn, so that what disturbs the machine for a while disturbs them all. */
+/** All evaluations in turn, so that temporary disturbances of the machine affect all of them. */
 function interleaved(list: readonly Piece[], rounds: number): Map<Piece, Spread> {
   const samples = new Map<Piece, number[]>(list.map((piece) => [piece, []]));
   for (let round = 0; round < WARM_BATCHES + rounds; round++) {

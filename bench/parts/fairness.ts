@@ -1,4 +1,5 @@
-// What a tenant with expensive dry runs costs others: the time of small reviews of one namespace, with and without a storm of large ones of another.
+// The effect of a tenant's expensive dry runs on others: the time of small reviews of one namespace, with and without a
+// storm of large ones of another.
 import { readFileSync, writeFileSync } from "node:fs";
 import { Agent, request } from "node:https";
 import { join } from "node:path";
@@ -14,9 +15,9 @@ import { type Served, type Servers, servedAs, USHER } from "../servers/servers.t
 
 /** The p99 of the innocent under the storm, for the usual. */
 const MOST_TIMES = 2;
-/** Requests of the innocent tenant a second, each asked about in both phases. */
+/** Requests per second of the innocent tenant, each in both phases. */
 const RATE = 50;
-/** Dry runs of the other tenant a second, each in both phases: as many as were seen to make others wait for seconds. */
+/** Dry runs per second of the other tenant, each in both phases: as many as were seen to delay others for seconds. */
 const STORM = 2;
 /** Some 600 KB, and every container breaks four checks. */
 const CONTAINERS = 20_000;
@@ -48,7 +49,7 @@ export async function fairness(servers: Servers): Promise<Result> {
     storm.abort();
     const expensive = await storming;
     const [before, after] = [quantile(usual, 0.99), quantile(under, 0.99)];
-    const title = `Fairness: p99 of ${RATE} pods a second beside ${STORM} dry runs a second of pods with ${CONTAINERS} containers`;
+    const title = `Fairness: p99 of ${RATE} pods per second beside ${STORM} dry runs per second of pods with ${CONTAINERS} containers`;
     return {
       title,
       rows: [

@@ -9,14 +9,14 @@ import { atMost, type Result, type Row, type Target } from "../report/result.ts"
 import { pinned } from "../servers/cores.ts";
 import type { Servers } from "../servers/servers.ts";
 
-// In a traced run V8 went on compiling the path, and again after wrong guesses, for some 25,000 requests.
+// In a traced run V8 kept compiling the path, and again after wrong guesses, for some 25,000 requests.
 const FULL: Lengths = { rounds: 9, seconds: 4, warmSeconds: 10 };
 const QUICK: Lengths = { rounds: 3, seconds: 1, warmSeconds: 2 };
 
-/** For the pod that one of 1,000 policies wants. `review-cost` has the targets of processor time. */
+/** For the pod that one of 1,000 policies selects. `review-cost` has the targets of CPU time. */
 const PROMISED = { policies: 1_000, pod: "wanted", p99: 1.5 } as const;
-const PODS: readonly Pod[] = ["wanted", "unwanted", "wanted by ten"];
-/** What 10,000 policies may cost of what 10 cost. */
+const PODS: readonly Pod[] = ["wanted", "unwanted", "selected by ten"];
+/** The allowed cost of 10,000 policies relative to 10. */
 const GROWTH = 1.1;
 
 export async function load(servers: Servers): Promise<Result> {

@@ -1,4 +1,4 @@
-// What usher holds once it has read everything and serves nothing.
+// Usher's memory once it has read everything and serves nothing.
 import { setTimeout as sleep } from "node:timers/promises";
 import { SIZES } from "../fixtures/policies.ts";
 import { count, mebibytes } from "../report/number.ts";
@@ -7,7 +7,7 @@ import { scrape, seriesOf } from "../servers/scrape.ts";
 import type { Servers } from "../servers/servers.ts";
 
 const LIMIT_MIB = 250;
-/** By then what only the reading needed must have been released. */
+/** By then memory that only reading needed must have been released. */
 const IDLE_SECONDS = { full: 60, quick: 5 };
 
 export async function memory(servers: Servers): Promise<Result> {

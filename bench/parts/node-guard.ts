@@ -1,4 +1,4 @@
-// The node guard: what a verdict costs at worst, and what the module adds to a pod that it has nothing to do with.
+// The node guard: the worst-case cost of a verdict, and the module's cost for a pod that it does not affect.
 import { Assembly } from "../../src/core/evaluate/assembly.ts";
 import { evaluateHooks } from "../../src/core/evaluate/evaluate-hooks.ts";
 import { Facts } from "../../src/core/evaluate/need.ts";
@@ -16,7 +16,7 @@ const NODES = 10_000;
 const PROTECTED = 100;
 const ENTRIES = 1_000;
 const VERDICT_AT_MOST_MS = 50;
-/** Of each request: as many as give a p99. */
+/** Of each request: as many as a p99 needs. */
 const ROUNDS = 300;
 const LABEL = "node-role.kubernetes.io/control-plane";
 const NOW = 1_700_000_000_000;
@@ -104,7 +104,7 @@ const PODS: Readonly<Record<string, JsonObject>> = {
     ...EXISTS,
     ...requiring([{ matchExpressions: REQUIREMENTS }]),
   }),
-  "a pod that is nobody's concern": podObject(2, "main") as JsonObject,
+  "a pod that no group concerns": podObject(2, "main") as JsonObject,
 };
 
 function requestOf(object: JsonObject): AdmissionRequest {
@@ -124,7 +124,7 @@ function requestOf(object: JsonObject): AdmissionRequest {
   };
 }
 
-/** Both phases, as the API server asks for them. */
+/** Both phases, as the API server calls them. */
 function verdict(assembly: Assembly, pod: JsonObject): void {
   const common = { assembly, hooks: assembly.hooks, now: NOW };
   const mutated = evaluateHooks(

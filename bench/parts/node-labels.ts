@@ -1,4 +1,4 @@
-// What ten thousand rules cost a node that joins, and what one changed rule costs a leader with five thousand nodes.
+// The cost of ten thousand rules for a node that joins, and of one changed rule for a leader with five thousand nodes.
 import { decodeReview, Undecodable } from "../../src/admission/review/decode.ts";
 import { reviewResponse } from "../../src/admission/review/http-response.ts";
 import { assembleModules } from "../../src/cli/source/source.ts";
@@ -19,7 +19,7 @@ import type { Servers } from "../servers/servers.ts";
 
 const RULES = 10_000;
 const NODES = 5_000;
-/** The hook's timeout is a second, and TLS, HTTP and a busy machine want their part of it. */
+/** The hook's timeout is a second, and TLS, HTTP and a busy machine need their share of it. */
 const LIMIT_MS = 100;
 /** As for any changed policy. */
 const BLOCKED_MS = 10;
@@ -30,7 +30,7 @@ const NO_HOST: Host = {
   expired: () => false,
 };
 
-/** How people name nodes: each by its whole name, by a beginning and a pattern, or, at worst, by an end. */
+/** Common node names: each by its whole name, by a prefix and a pattern, or, at worst, by a suffix. */
 const SHAPES: Readonly<Record<string, (i: number) => string>> = {
   "by whole names": (i) => `worker-${i}`,
   "by a beginning": (i) => `site-${i}-worker-[0-9]+`,
@@ -87,7 +87,7 @@ export function nodes(servers: Servers): Promise<Result> {
   });
 }
 
-/** From a decoded request to the text of the answer, each time for another node; µs. */
+/** From a decoded request to the text of the response, each time for another node; µs. */
 function joining(assembly: Assembly, nameOf: (i: number) => string, times: number): Spread {
   const hooks = assembly.hooks.filter(({ phase }) => phase === "mutate");
   const took: number[] = [];
@@ -125,7 +125,7 @@ function review(name: string): string {
   });
 }
 
-/** How long the leader's loop is held up by one rule whose value changes on every node; µs. */
+/** How long one rule whose value changes on every node blocks the leader's loop; µs. */
 function changing(times: number): Spread {
   const assembly = assembleModules(modules);
   const nodeChange = (i: number): Change => ({
@@ -144,7 +144,7 @@ function changing(times: number): Spread {
   return spreadOf(took);
 }
 
-/** A leader looks at some nodes at a time, and answers admissions in between: the longest step counts; µs. */
+/** A leader processes some nodes at a time, and answers admissions in between: the longest step counts; µs. */
 function longestStep(assembly: Assembly, change: Change): number {
   const state = nodeLabelsReconciler.initialState();
   let longest = 0;

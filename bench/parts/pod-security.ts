@@ -1,5 +1,6 @@
-// Pod Security beside pod-security-admission in Go: the same pods, rounds in turn. Both run what their admission runs. Usher makes the
-// verdict, the message, a cause for each field at fault and the count for metrics; Go makes the verdict and the message.
+// Pod Security compared with pod-security-admission in Go: the same pods, rounds in turn. Both do the work of their
+// admission path. Usher computes the verdict, the message, a cause for each wrong field and the count for metrics; Go
+// computes the verdict and the message.
 import { type ChildProcess, spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -54,7 +55,7 @@ interface Round {
   readonly allowed: number;
 }
 
-/** The Go program with these pods: one answer a question. */
+/** The Go program with these pods: one response per request. */
 class GoRounds {
   readonly #child: ChildProcess;
   readonly #answers: AsyncIterator<string>;
@@ -147,10 +148,10 @@ async function sideBySide(
   return { usher, go };
 }
 
-/** The compiler has seen everything by then. */
+/** The compiler is warm by then. */
 const WARM_ROUNDS = 10;
 
-/** Of rounds that followed each other, so that what slows the machine slows both. */
+/** Of consecutive rounds, so that slowdowns of the machine affect both. */
 function rowOf(what: What, kind: string, { usher, go }: Measured): Row {
   const evaluates = what === "evaluate";
   const ratios = spreadOf(usher.map((ours, i) => (evaluates ? ours / (go[i] ?? 0) : (go[i] ?? 0) / ours)));

@@ -1,4 +1,4 @@
-// For how long one changed policy of many keeps every request waiting.
+// For how long one changed policy of many delays every request.
 import { setTimeout as sleep } from "node:timers/promises";
 import { assemblyWith, policyChange } from "../fixtures/assembly.ts";
 import { changePolicy, policy, SIZES } from "../fixtures/policies.ts";
@@ -57,8 +57,9 @@ function inProcess(policies: number, times: number): Spread {
 }
 
 /**
- * The worst delay of usher's loop around one edit of a file, in µs. Its timer looks every 20 ms, so a shorter block is not seen every time:
- * the spread says more than the median. The same without an edit shows what of it is the machine's own.
+ * The worst delay of usher's loop around one edit of a file, in µs. Its timer samples every 20 ms, so a shorter block
+ * is not always seen: the spread is more informative than the median. The same without an edit shows the machine's own
+ * part.
  */
 async function whole(
   servers: Servers,

@@ -1,4 +1,4 @@
-// How long a person waits: from the start of the process until usher says that it is ready.
+// How long a user waits: from the start of the process until usher reports that it is ready.
 
 import { SIZES } from "../fixtures/policies.ts";
 import { count, range } from "../report/number.ts";
@@ -11,7 +11,7 @@ const LARGE_SECONDS = 3;
 
 export async function ready(servers: Servers): Promise<Result> {
   const seconds: number[] = [];
-  // The first start pays for a cold disk, which says nothing of usher.
+  // The first start pays for a cold disk, which is not usher's cost.
   await startUsher(EXAMPLE_SOURCE).then((child) => child.stop());
   for (let i = 0; i < (servers.quick ? 3 : 9); i++) {
     const child = await startUsher(EXAMPLE_SOURCE);

@@ -1,4 +1,4 @@
-// What one review costs in processor time, for the policies that users write: usher for the least that any webhook must do.
+// The CPU time of one review, for typical policies: usher relative to the minimum of any webhook.
 import type { Pod } from "../fixtures/reviews.ts";
 import { compare, judged, MEASURES, type Measure, rowOf } from "../load/compare.ts";
 import { loadGenerator } from "../load/generator.ts";
@@ -11,7 +11,7 @@ const FULL: Lengths = { rounds: 9, seconds: 3, warmSeconds: 8 };
 const QUICK: Lengths = { rounds: 3, seconds: 1, warmSeconds: 3 };
 const POLICIES = 10;
 
-/** The processor time that a review may take, for the bare server's. */
+/** The allowed CPU time of a review, relative to the bare server's. */
 const PROMISED = new Map<Pod, number>([
   ["wanted", 1.4],
   ["affinity and toleration", 1.6],

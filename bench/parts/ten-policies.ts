@@ -1,4 +1,4 @@
-// What a pod that ten policies select costs against one that one policy selects, in processor time of this process.
+// The cost of a pod that ten policies select relative to one that one policy selects, in CPU time of this process.
 import { decodeReview, Undecodable } from "../../src/admission/review/decode.ts";
 import { ReviewHandler } from "../../src/admission/review/handle.ts";
 import { assembleModules } from "../../src/cli/source/source.ts";
@@ -14,7 +14,7 @@ import type { Servers } from "../servers/servers.ts";
 
 const BATCH = 64;
 const WARM_BATCHES = 150;
-/** The target of a whole review: a pod is decoded and answered once, however many policies select it. */
+/** The target of a whole review: a pod is decoded and answered once, for any number of policies. */
 const MOST_TIMES = 2.5;
 
 interface Cost {
@@ -49,7 +49,7 @@ function costOf(policies: number, batches: number): Cost {
     { resource: "namespaces", namespace: "", name: NAMESPACE, object: NAMESPACE_OBJECT },
     ...tenPolicies().slice(0, policies).map(policyChange),
   ]);
-  const bodies = reviews("wanted by ten", 10).map((body) => Buffer.from(body));
+  const bodies = reviews("selected by ten", 10).map((body) => Buffer.from(body));
   const source = staticSource(assembly);
   const host: Host = {
     fetch: () => Promise.reject(new Error("the bench needs no facts")),

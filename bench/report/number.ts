@@ -1,4 +1,4 @@
-// Numbers as a person reads them.
+// Numbers in readable form.
 import type { Spread } from "./statistics.ts";
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
@@ -8,7 +8,7 @@ export function count(value: number): string {
   return whole.format(value);
 }
 
-/** Two digits behind the point for ratios. */
+/** Two decimal places for ratios. */
 export function ratio(value: number): string {
   return value.toFixed(2);
 }

@@ -1,17 +1,17 @@
-// What a part of the bench gives: lines for a person, figures for a machine.
+// The result of a part: lines for users, figures for programs.
 
 /** What a figure has to reach. */
 export interface Target {
   /** `at least 0.85` */
   readonly says: string;
-  /** Undefined where the machine was too busy to say: neither reached nor missed. */
+  /** Undefined if the machine was too busy: neither met nor missed. */
   readonly met: boolean | undefined;
 }
 
 export interface Row {
   readonly what: string;
   readonly figure: string;
-  /** Least and most, where something was measured several times. */
+  /** Minimum and maximum, if measured several times. */
   readonly spread?: string;
   readonly detail?: string;
   readonly target?: Target;
@@ -32,7 +32,7 @@ export function atMost(limit: number, value: number, unit = ""): Target {
   return { says: `at most ${limit}${unit}`, met: value <= limit };
 }
 
-/** How many targets stand so. */
+/** The number of targets in this state. */
 export function targetsThat(results: readonly Result[], met: Target["met"]): number {
   return results
     .flatMap(({ rows }) => rows)
@@ -48,7 +48,7 @@ const MARKS = new Map<Target["met"] | "none", string>([
 
 const COLUMNS = ["", "figure", "spread", "", "target", ""] as const;
 
-/** All results as one table. Missed targets stand out by a word, not by a colour. */
+/** All results as one table. Missed targets are marked by a word, not by a colour. */
 export function tableOf(results: readonly Result[]): string {
   const body = results.map(({ title, rows }) => ({ title, cells: rows.map(cellsOf) }));
   const all = [COLUMNS, ...body.flatMap(({ cells }) => cells)];

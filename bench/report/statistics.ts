@@ -1,4 +1,4 @@
-// Medians, not means: one round in which the machine did something else must not decide.
+// Medians, not means: one disturbed round must not decide.
 
 export interface Spread {
   readonly median: number;
@@ -11,7 +11,7 @@ export function spreadOf(values: readonly number[]): Spread {
   return { median: quantile(sorted, 0.5), least: sorted[0] ?? Number.NaN, most: sorted.at(-1) ?? Number.NaN };
 }
 
-/** Of sorted values, between two neighbours where the place falls between them. */
+/** Of sorted values, interpolated between two neighbours. */
 export function quantile(sorted: readonly number[], share: number): number {
   const place = (sorted.length - 1) * share;
   const below = sorted[Math.floor(place)] ?? Number.NaN;

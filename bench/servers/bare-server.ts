@@ -1,6 +1,6 @@
-// What usher is compared with: the least that any webhook on this Node must do. It reads the body, parses it and answers a constant with the
-// uid; certificate, TLS and keep-alive are as usher has them. A process of its own: prints one JSON line when it listens. Its one
-// argument, where there is one, is a JSON Patch that every answer carries.
+// The reference for usher: the minimum of any webhook on this Node. It reads the body, parses it and answers a constant
+// with the uid; certificate, TLS and keep-alive are like usher's. A separate process: prints one JSON line when it
+// listens. Its optional argument is a JSON Patch for every response.
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { LONGEST_CALL_MS } from "../../src/admission/review/routes.ts";

@@ -5,7 +5,7 @@ import type { Served } from "./servers.ts";
 
 const WITHIN_MS = 10_000;
 
-/** Rejects unless the answer allows the pod, and carries a patch just where one is due. */
+/** Rejects unless the response allows the pod, and has a patch exactly if one is due. */
 export async function checkResponse(
   server: Served,
   path: string,

@@ -1,14 +1,14 @@
-// Processes of the bench: started, awaited until they say that they are ready, and ended whatever happens.
+// Processes of the benchmark: started, awaited until they are ready, and always ended.
 import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 
 /** A source of 10,000 policies takes seconds to read; on a busy machine more. Beyond this something is broken. */
 const READY_WITHIN_MS = 120_000;
 const END_WITHIN_MS = 5_000;
-/** How much of what a process said goes into an error. */
+/** How much of a process's output goes into an error. */
 const TAIL = 2_000;
 
-/** What both servers print when they listen. */
+/** Both servers print it when they listen. */
 export interface Ready {
   readonly webhook: string;
   readonly ops?: string;
@@ -18,13 +18,13 @@ export interface Ready {
 export interface Child {
   readonly pid: number;
   readonly ready: Ready;
-  /** From the start of the process until it said that it is ready, as a person at a prompt would see it. */
+  /** From the start of the process until it reported that it is ready, as a user at a prompt would see it. */
   readonly seconds: number;
   readonly stop: () => Promise<void>;
 }
 
 const running = new Set<ChildProcess>();
-// The last resort: an error in the bench, or Ctrl-C, leaves no server behind.
+// The last resort: an error in the benchmark, or Ctrl-C, leaves no server behind.
 process.on("exit", () => {
   for (const child of running) child.kill("SIGKILL");
 });
@@ -69,7 +69,7 @@ function stop(child: ChildProcess): Promise<void> {
   });
 }
 
-/** Runs a program to its end and gives what it wrote to stdout. */
+/** Runs a program to its end and returns its stdout. */
 export function output(program: string, args: readonly string[], within: number): Promise<string> {
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, {

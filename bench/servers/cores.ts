@@ -1,5 +1,5 @@
-// Which core runs what. Left to itself the kernel moves server and load between cores, and a ratio of two runs then compares
-// how lucky they were.
+// The core of each process. Otherwise the kernel moves server and load between cores, and a ratio of two runs compares
+// luck.
 import { spawn, spawnSync } from "node:child_process";
 import { availableParallelism } from "node:os";
 
@@ -8,7 +8,7 @@ const LOAD_CORE = "1";
 
 const CORES = availableParallelism();
 
-/** Whether server and load can be kept apart. */
+/** Whether server and load can be separated. */
 export const pinned = CORES >= 2 && spawnSync("taskset", ["-V"], { stdio: "ignore" }).status === 0;
 
 /** Keeps a running server, all its threads, on the server's core. */
@@ -34,12 +34,12 @@ export function onLoadCore(program: string, args: readonly string[]): readonly [
   return pinned ? ["taskset", ["-c", LOAD_CORE, program, ...args]] : [program, args];
 }
 
-/** Ends by itself, should the bench die: longer than any bench takes. */
+/** Ends by itself if the benchmark dies: longer than any benchmark takes. */
 const AWAKE_SECONDS = 1_800;
 
 /**
- * Keeps the load's core from going to sleep, with work that gives way to all other. A server that is a little slower leaves the load
- * idle more often, and must then wake its core for each answer, which in a virtual machine is dear: 20 µs of work more for each
+ * Keeps the load's core awake, with work of idle priority. A slightly slower server leaves the load idle more often,
+ * and must then wake its core for each response, which in a virtual machine is expensive: 20 µs of additional work per
  * request were measured as 44 without this, and as 19 with it. Over a real network there is no such cost.
  */
 export function keepLoadCoreAwake(): () => void {

@@ -1,5 +1,5 @@
-// Programs of the bench that are written in Go: built once from the versions pinned in their go.mod, into the cache outside the
-// repository.
+// Programs of the benchmark that are written in Go: built once from the versions pinned in their go.mod, into the cache
+// outside the repository.
 import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -13,7 +13,7 @@ const BUILD_WITHIN_MS = 15 * 60_000;
 
 export interface GoProgram {
   readonly name: string;
-  /** With go.mod, go.sum and, where it is ours, the source. */
+  /** With go.mod, go.sum and, if it is ours, the source. */
   readonly folder: string;
   /** What to build: a package, or `.` */
   readonly source: string;

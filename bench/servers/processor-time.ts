@@ -1,8 +1,8 @@
-// Processor time that a process has used. Two cores are shared with whatever else runs, and then the clock on the wall says less
-// than this. Only Linux has it at this resolution.
+// CPU time of a process. Two cores are shared with other work, so elapsed time is less precise. Only Linux has it at
+// this resolution.
 import { readdirSync, readFileSync } from "node:fs";
 
-/** Nanoseconds of all threads, or undefined where the system does not say. */
+/** Nanoseconds of all threads, or undefined if the system does not provide it. */
 export function processorTime(pid: number): number | undefined {
   try {
     let total = 0;

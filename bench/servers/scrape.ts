@@ -1,9 +1,9 @@
-// Reads figures that usher itself gives at /metrics.
+// Reads figures of usher's own /metrics.
 import type { Child } from "./child-process.ts";
 
 const WITHIN_MS = 10_000;
 
-/** The text of the page. Reading it also starts a new period for what is measured "since the last scrape". */
+/** The text of the page. Reading it also starts a new period for metrics "since the last scrape". */
 export async function scrape({ ready }: Child): Promise<string> {
   const response = await fetch(`${ready.ops}/metrics`, { signal: AbortSignal.timeout(WITHIN_MS) });
   return response.text();

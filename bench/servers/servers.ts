@@ -1,4 +1,4 @@
-// What the parts share: the servers, started when the first part asks for them, and a directory that is gone afterwards.
+// Shared by the parts: the servers, started when the first part needs them, and a directory that is removed afterwards.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,12 +6,12 @@ import { writeSource } from "../fixtures/policies.ts";
 import { type Child, startServer } from "./child-process.ts";
 
 const ROOT = join(import.meta.dirname, "..", "..");
-/** As a user of a clone starts it. It gives its process over to Node, so its pid is the server's. */
+/** As a user starts it from a clone. It execs Node, so its pid is the server's. */
 export const USHER = join(ROOT, "bin", "usher");
 const BARE = join(import.meta.dirname, "bare-server.ts");
 export const EXAMPLE_SOURCE = join(ROOT, "examples", "cluster");
 
-/** A server and the file with the authority that its certificate is trusted by. */
+/** A server and the file with its CA. */
 export interface Served extends Child {
   readonly name: string;
   readonly ca: string;
@@ -26,7 +26,7 @@ export class Servers {
     this.quick = quick;
   }
 
-  /** Says on stderr what is going on: the table on stdout comes last. */
+  /** Reports progress on stderr: the table on stdout comes last. */
   say(text: string): void {
     process.stderr.write(`${text}\n`);
   }
@@ -35,7 +35,7 @@ export class Servers {
     return join(this.scratch, `source-${policies}`);
   }
 
-  /** usher with so many policies; always the same process. */
+  /** usher with this many policies; always the same process. */
   usher(policies: number): Promise<Served> {
     return this.#serve(`usher-${policies}`, () => {
       this.say(`starting usher with ${policies} policies …`);
@@ -43,7 +43,7 @@ export class Servers {
     });
   }
 
-  /** What usher is compared with. */
+  /** The reference for usher. */
   bare(): Promise<Served> {
     return this.#serve("bare", () => startServer(process.execPath, [BARE]));
   }
@@ -63,7 +63,7 @@ export class Servers {
   }
 }
 
-/** A started server under a name, with the file of its authority written. */
+/** A started server under a name, with its CA file written. */
 export function servedAs(scratch: string, name: string, child: Child): Served {
   const ca = join(scratch, `${name}-ca.pem`);
   writeFileSync(ca, child.ready.ca);

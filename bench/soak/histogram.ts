@@ -15,7 +15,7 @@ export function bucketsOf(pages: readonly string[]): Buckets {
   return found;
 }
 
-/** Of what was counted between two looks, as Prometheus estimates it: even within a bucket. In seconds. */
+/** Between two scrapes, as Prometheus estimates it: evenly within a bucket. In seconds. */
 export function quantileBetween(before: Buckets, after: Buckets, share: number): number {
   const bounds = [...after.keys()].filter(Number.isFinite).sort((a, b) => a - b);
   const counted = (bound: number) => (after.get(bound) ?? 0) - (before.get(bound) ?? 0);

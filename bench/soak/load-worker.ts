@@ -15,17 +15,17 @@ export interface LoadOptions {
   readonly seconds: number;
 }
 
-/** What is done how often; a turn that takes longer than its pace is followed by the next at once. */
+/** The pace of each task; a turn that takes longer is followed by the next immediately. */
 const PACE_MS = { pods: 240, workloads: 500, nodes: 1_000, namespaces: 2_000, policies: 1_500 } as const;
 /** Enough of them for a p99, also on a machine that is slow to answer. */
 const POD_CLIENTS = 4;
-/** Namespaces take their time to be deleted; no more than these are there. */
+/** Namespaces take time to be deleted; at most this many exist. */
 const KEPT_NAMESPACES = 3;
 const NOW = { apiVersion: "v1", kind: "DeleteOptions", gracePeriodSeconds: 0 };
 const SECRET = "/api/v1/namespaces/usher-system/secrets/usher-certificates";
 const ALICE: Identity = { user: TENANT };
 
-/** Goes on from quarter to quarter, so that no name comes twice. */
+/** Continues from quarter to quarter, so that no name repeats. */
 let turn = 0;
 
 interface Counted {
@@ -73,7 +73,7 @@ const TURNS: Readonly<
       await cluster.call("DELETE", `/api/v1/namespaces/${namespaces.shift()}`);
   },
   policies: async (cluster, i) => {
-    // The pools change, and every pod is still wanted by one policy.
+    // The pools change, and one policy still selects every pod.
     const { metadata, ...changed } = policy(i % POLICIES, `etcd-${i % 3}`);
     const path = "/apis/kupid.gardener.cloud/v1alpha1/clusterpodschedulingpolicies";
     await cluster.call("PATCH", `${path}/${metadata.name}`, { spec: changed.spec });
@@ -81,7 +81,7 @@ const TURNS: Readonly<
 };
 const namespaces: string[] = [];
 
-/** A certificate to be served after its two minutes of trust, as one that is renewed. */
+/** A certificate to be served after its two minutes of trust, like a renewed one. */
 async function rotate(cluster: ClusterAccess): Promise<void> {
   const { cert, key, ca } = await makeCertificate(serviceNames("usher", "usher-system"), Date.now());
   const base64 = (text: string) => Buffer.from(text).toString("base64");

@@ -1,16 +1,16 @@
-// What is measured in each quarter of a soak, and what the last one is held against.
+// The measurements of each quarter of a soak, and the comparison of the last one.
 import { mebibytes, ratio, time } from "../report/number.ts";
 import { atMost, type Result, type Row } from "../report/result.ts";
 import { quantile, spreadOf } from "../report/statistics.ts";
 
-/** Growth that is no leak: a heap that breathes, and a machine that does something else. */
+/** Growth that is not a leak: variation of the heap, and other work of the machine. */
 const MOST = { memory: 1.1, latency: 1.25 } as const;
 
-/** What clients saw, in milliseconds from request to response. */
+/** The clients' latencies, in milliseconds from request to response. */
 export interface Seen {
   /** Creations of pods that usher changes. */
   readonly reviewed: readonly number[];
-  /** Of the same pods where usher is not asked: what the machine and the API server take. */
+  /** Of the same pods without usher: the machine's and the API server's part. */
   readonly unreviewed: readonly number[];
   /** How many requests of each sort. */
   readonly sent: Readonly<Record<string, number>>;
@@ -18,11 +18,11 @@ export interface Seen {
 }
 
 export interface Quarter extends Seen {
-  /** Resident memory by replica, in bytes, one value for each look. */
+  /** Resident memory by replica, in bytes, one value per sample. */
   readonly memory: Readonly<Record<string, readonly number[]>>;
   /** Reviews that all replicas together answered. */
   readonly reviews: number;
-  /** Usher's own time for a review that 99 % stay within, in seconds. */
+  /** The 99th percentile of usher's own time for a review, in seconds. */
   readonly own: number;
   /** Processor time of all replicas together, in seconds. */
   readonly processor: number;
@@ -75,7 +75,7 @@ function rowOf(quarter: Quarter, index: number, seconds: number): Row[] {
   ];
 }
 
-/** The first quarter warms up: the last is held against the second. */
+/** The first quarter warms up: the last is compared with the second. */
 export function resultOf(quarters: readonly Quarter[], seconds: number): Result {
   const [, second, , last] = quarters;
   if (second === undefined || last === undefined) throw new Error("a soak has four quarters");

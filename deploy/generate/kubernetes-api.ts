@@ -5,17 +5,17 @@ import { moduleFolder } from "../../test/cluster/binaries/module-folder.ts";
 import type { GeneratedFile } from "./generated-files.ts";
 import { KUBERNETES } from "./kubernetes.ts";
 
-/** The kinds that modules judge, by the API group and version that has them. */
+/** The kinds that modules evaluate, by API group and version. */
 export const KINDS: Readonly<Record<string, readonly string[]>> = {
   v1: ["Binding", "Namespace", "Node", "Pod", "PodTemplate", "ReplicationController"],
   "apps/v1": ["DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"],
   "batch/v1": ["CronJob", "Job"],
 };
 
-/** Types that take any fields. */
+/** Types that accept any fields. */
 const FREE_FORM = ["FieldsV1", "RawExtension"];
 
-/** What of an OpenAPI schema says which values a field has. */
+/** The part of an OpenAPI schema that defines the values of a field. */
 interface Schema {
   readonly $ref?: string;
   readonly allOf?: readonly Schema[];
@@ -32,7 +32,7 @@ interface Schema {
   }[];
 }
 
-/** What an API server says of one group and version at `/openapi/v3`. */
+/** The API server's document of one group and version at `/openapi/v3`. */
 export interface OpenApi {
   readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
 }
@@ -59,7 +59,7 @@ function openApiOf(minor: number): (apiVersion: string) => OpenApi {
   };
 }
 
-/** The types of one release: each with its fields, and what their values are. */
+/** The types of one release: each with its fields, and their types. */
 export function typesOf(openApi: (apiVersion: string) => OpenApi, kinds: Record<string, string> = {}): Types {
   const types: Types = new Map();
   const origins = new Map<string, string>();
@@ -99,7 +99,7 @@ export function typesOf(openApi: (apiVersion: string) => OpenApi, kinds: Record<
   return types;
 }
 
-/** All releases in one: a field that some lack says in which minor versions it is. */
+/** All releases in one: a field that some do not have lists its minor versions. */
 function merged(releases: ReadonlyMap<number, Types>): ApiData["types"] {
   const all: Record<string, Record<string, string>> = {};
   const names = new Set([...releases.values()].flatMap((types) => [...types.keys()]));

@@ -1,5 +1,6 @@
-// `npm run deploy`: writes every generated file. A test fails where one of them is stale. `npm run deploy -- olm` writes OLM's files for
-// a release, `npm run deploy -- kubernetes-api` the fields of Kubernetes' own kinds, for which Go downloads five releases of Kubernetes.
+// `npm run deploy`: writes every generated file. A test fails if one of them is stale. `npm run deploy -- olm` writes
+// OLM's files for a release, `npm run deploy -- kubernetes-api` the fields of Kubernetes' own kinds, for which Go
+// downloads five releases of Kubernetes.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { type GeneratedFile, generatedFiles } from "./generated-files.ts";
@@ -20,12 +21,12 @@ if (command === "olm") {
     const { folder, files } = olmCommand(args);
     write(resolve(folder), files);
   } catch (error) {
-    // What was asked for can't be: no fault of the program, whose stack would say nothing.
+    // An invalid request is not a fault of the program: its stack would be useless.
     console.error(error instanceof Error ? error.message : error);
     process.exit(2);
   }
 } else if (command === "kubernetes-api") {
-  // Of the test folder it needs how Go's modules are found; all else is generated without.
+  // From the test folder it needs only the lookup of Go modules; everything else is generated without.
   const { kubernetesApiFile } = await import("./kubernetes-api.ts");
   write(root, [kubernetesApiFile()]);
 } else write(root, await generatedFiles());

@@ -20,7 +20,7 @@ interface Entry {
   readonly right: Right;
 }
 
-/** The page that lists every right: usher's own, each module's, and those for people. */
+/** The page that lists every permission: usher's own, each module's, and those for users. */
 export function rightsTable(modules: readonly Module[]): string {
   const entries = declaredRoles(modules).flatMap((role) => role.rights.map((right) => ({ role, right })));
   const own = entries.filter(({ role }) => role.own);
@@ -88,7 +88,7 @@ function list(names: readonly string[]): string {
   return names.map((name) => `\`${name}\``).join(", ");
 }
 
-/** The section says it for all of its rows. */
+/** The section states it for all of its rows. */
 function isEnabled(condition: SettingCondition, module: string | undefined): boolean {
   return module !== undefined && JSON.stringify(condition) === JSON.stringify(moduleEnabled(module));
 }

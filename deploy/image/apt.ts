@@ -1,11 +1,11 @@
-// Debian packages by the apt of this machine: its sources, keys and proxies, but lists and caches of its own, so that the machine is
-// not changed and any user may run it.
+// Debian packages by the apt of this machine: its sources, keys and proxies, but separate lists and caches, so that the
+// machine is not changed and any user may run it.
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ARCHITECTURES, type Architecture, type DebianLock, type DebianPackage } from "./lock.ts";
 
-/** What Node's binary links to, the licences of these, what says which system this is, and the authorities of the web. */
+/** The libraries of Node's binary, their licences, the identification of the system, and the CA certificates of the web. */
 const PACKAGES = ["base-files", "gcc-12-base", "libc6", "libgcc-s1", "libstdc++6"];
 const PACKAGES_FOR_ALL = ["ca-certificates"];
 

@@ -20,7 +20,7 @@ export interface BuildOptions {
   readonly output: string;
   /** Downloads and compressed layers are kept here. */
   readonly cache: string;
-  /** The time of everything; the lock's own otherwise. */
+  /** The time of everything; by default the lock's own. */
   readonly created?: Date;
   readonly labels?: Labels;
 }
@@ -87,7 +87,7 @@ export function rootfs(output: string, architecture: Architecture): string {
   return folder;
 }
 
-/** Compressing Node takes ten seconds, and gives the same each time: kept by what is compressed. */
+/** Compressing Node takes ten seconds, and gives the same result each time: cached by content. */
 async function layer(name: string, tree: Tree, time: Date, cache: string): Promise<Layer> {
   const tar = await toTar(tree, time);
   const hash = sha256(tar);

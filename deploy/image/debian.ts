@@ -1,12 +1,13 @@
-// The layer of Debian's packages: their libraries, licences and records, and what their installation scripts would have written.
+// The layer of Debian's packages: their libraries, licences and records, and files that their installation scripts
+// would have written.
 import { spawnSync } from "node:child_process";
 import { fromTar } from "./tar.ts";
 import { Tree } from "./tree.ts";
 
-/** No user of the system's; what images without a shell have come to use. */
+/** Not a user of the system; the convention of images without a shell. */
 export const USER = 65_532;
 
-/** Libraries beside each other, and the loader; not the tables of character sets, which Node has inside, nor scripts for debuggers. */
+/** Libraries, and the loader; not the tables of character sets, which Node includes, nor scripts for debuggers. */
 const LIBRARY = /^(?:usr\/)?(?:lib|lib64)\/(?:[\w-]+\/)?[\w.+-]+\.so(?:\.[\d.]+)?$/;
 const SYSTEM = /^(?:etc\/debian_version|etc\/host\.conf|etc\/os-release|usr\/lib\/os-release)$/;
 const LICENCE = /^usr\/share\/(?:doc\/[^/]+(?:\/copyright)?|common-licenses\/[^/]+)$/;
@@ -14,7 +15,7 @@ const AUTHORITY = /^usr\/share\/ca-certificates\/mozilla\/.*\.crt$/;
 
 const AUTHORITIES = "etc/ssl/certs/ca-certificates.crt";
 
-/** One that scanners read beside images made by dpkg itself: a record of each package in a file of its own. */
+/** Scanners also read this format: a record of each package in a separate file. */
 const RECORDS = "var/lib/dpkg/status.d";
 
 const PASSWD = `root:x:0:0:root:/root:/usr/sbin/nologin
@@ -30,7 +31,7 @@ export async function debianTree(files: readonly string[]): Promise<Tree> {
   const tree = new Tree();
   for (const folder of ["bin", "sbin", "lib", "lib64"])
     tree.directory(`usr/${folder}`).symlink(folder, `usr/${folder}`);
-  // Where a runtime mounts things, and where programs may expect to write if somebody mounts something there.
+  // Mount points of a runtime, and folders that programs may expect to be writable if mounted.
   for (const folder of ["dev", "proc", "sys", "run", "home/usher"]) tree.directory(folder);
   for (const folder of ["tmp", "var/tmp"]) tree.directory(folder, 0o1777);
   tree.symlink("var/run", "/run");
@@ -58,7 +59,7 @@ async function addRecord(tree: Tree, file: string): Promise<void> {
   const [, name] = /^Package: (.+)$/m.exec(control) ?? [];
   if (name === undefined) throw new Error(`${file} says of no package what it is`);
   tree.file(`${RECORDS}/${name}`, control.replace(/^Package: .+$/m, "$&\nStatus: install ok installed"));
-  // Only of what is kept: the record is of this image.
+  // Only of kept files: the record is that of this image.
   const sums = (members.get("md5sums")?.toString("utf8") ?? "").split("\n");
   const kept = sums.filter((line) => tree.get(line.slice(line.indexOf("  ") + 2)) !== undefined);
   tree.file(`${RECORDS}/${name}.md5sums`, kept.map((line) => `${line}\n`).join(""));

@@ -1,4 +1,4 @@
-// Gets what the locks name, once, and never uses a byte that they don't.
+// Downloads the files that the locks name, once, and never uses any other byte.
 import { spawnSync } from "node:child_process";
 import { createHash, randomUUID } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
@@ -56,7 +56,7 @@ function npmPack(specification: string, into: string): void {
     throw new Error(`npm can't fetch ${specification}: ${error?.message ?? String(stderr).trim()}`);
 }
 
-/** The content of a file that has the hash it should have; any other is removed, so that the next run fetches it anew. */
+/** The content of a file that has the expected hash; any other is removed, so that the next run downloads it again. */
 function check(
   file: string,
   what: string,

@@ -1,4 +1,4 @@
-// What the image is made of beside usher: Debian packages by version and hash, and Node as the lock of `scripts/node` has it.
+// The parts of the image beside usher: Debian packages by version and hash, and Node from the lock of `scripts/node`.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 

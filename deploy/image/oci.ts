@@ -39,12 +39,13 @@ export function labelsOf(manifest: Manifest, created: Date, more: Labels): Label
   return { ...Object.fromEntries(named), ...more };
 }
 
-/** How a container of the image is started. The Dockerfile says the same, and a test compares them. */
+/** How a container of the image is started. The Dockerfile is equivalent, and a test compares them. */
 export function containerConfiguration(labels: Labels): object {
   return {
     User: String(USER),
     ExposedPorts: { "8080/tcp": {}, "8443/tcp": {} },
-    // glibc gives each thread an arena of its own; two are enough. A home, because a user of no entry in /etc/passwd has none.
+    // glibc gives each thread its own arena; two are enough. A home, because a user without an entry in /etc/passwd has
+    // none.
     Env: ["PATH=/usr/bin", "HOME=/home/usher", "MALLOC_ARENA_MAX=2"],
     Entrypoint: [`/${PROGRAM}`],
     WorkingDir: "/",

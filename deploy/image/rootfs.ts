@@ -3,7 +3,7 @@ import { chmodSync, lutimesSync, mkdirSync, symlinkSync, writeFileSync } from "n
 import { join } from "node:path";
 import type { Tree } from "./tree.ts";
 
-/** Adds a layer to what is there. */
+/** Adds a layer to the existing files. */
 export function writeTree(tree: Tree, folder: string, time: Date): void {
   const entries = tree.sorted();
   for (const [path, entry] of entries) {
@@ -11,7 +11,7 @@ export function writeTree(tree: Tree, folder: string, time: Date): void {
     if (entry.type === "directory") mkdirSync(place, { recursive: true });
     else if (entry.type === "file") writeFileSync(place, entry.content);
     else symlinkSync(entry.target, place);
-    // Afterwards, because what is given on creation is less the umask.
+    // Afterwards, because the umask applies at creation.
     if (entry.type !== "symlink") chmodSync(place, entry.mode);
   }
   // Last, and the deepest first: writing into a folder changes its time.

@@ -1,4 +1,4 @@
-// What is in the image, as CycloneDX JSON: for scanners, and for those who have to answer for what they run.
+// The contents of the image, as CycloneDX JSON: for scanners, and for users who are responsible for what they run.
 import { sha256 } from "./tar.ts";
 import type { Contents } from "./usher.ts";
 
@@ -13,7 +13,7 @@ function npmUrl(name: string, version: string): string {
   return `pkg:npm/${escaped(name)}@${escaped(version)}`;
 }
 
-/** An identifier is listed as such, an expression as that; the schema keeps them apart. */
+/** An identifier is listed as such, an expression as that; the schema separates them. */
 function licensed(license: string): object {
   return { licenses: [/^[\w.+-]+$/.test(license) ? { license: { id: license } } : { expression: license }] };
 }

@@ -8,7 +8,7 @@ import type { Tree } from "./tree.ts";
 
 const compress = promisify(gzip);
 
-/** What zlib calls its default. Level 9 takes three times as long for a third of a percent. */
+/** zlib's default. Level 9 takes three times as long for a third of a percent. */
 const LEVEL = 6;
 
 export function sha256(content: string | Buffer): string {

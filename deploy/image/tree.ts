@@ -1,4 +1,4 @@
-// A root file system in memory: what a layer holds. Nothing of it depends on the machine that builds it.
+// A root file system in memory: the content of a layer. Independent of the machine that builds it.
 
 export type Entry =
   | { readonly type: "directory"; readonly mode: number }
@@ -27,7 +27,7 @@ export class Tree {
     return this.#entries.get(merged(path));
   }
 
-  /** Every entry, in an order that is the same everywhere and has folders before what is in them. */
+  /** Every entry, in a fixed order with folders before their contents. */
   sorted(): readonly (readonly [string, Entry])[] {
     return [...this.#entries].sort(([one], [other]) => (one < other ? -1 : 1));
   }

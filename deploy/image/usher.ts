@@ -31,7 +31,7 @@ export interface Contents {
   readonly created: Date;
 }
 
-/** What is bundled in `folder`, in place of a clone's files. */
+/** The bundled files in `folder`, in place of a clone's files. */
 export function usherTree(folder: string, root: string, contents: Contents): Tree {
   const { manifest, bundle } = contents;
   const tree = new Tree();
@@ -49,7 +49,7 @@ export function usherTree(folder: string, root: string, contents: Contents): Tre
   return tree.file(BILL, billOfMaterials(contents));
 }
 
-/** Usher's licence, and those of the packages in the bundle, which ask to be shown wherever it goes. */
+/** Usher's licence, and those of the packages in the bundle, which must accompany it. */
 function licences(root: string, bundle: Bundle): string {
   const own = readFileSync(join(root, "LICENSE"), "utf8");
   const others = bundle.packages.map(

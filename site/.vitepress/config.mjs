@@ -48,7 +48,7 @@ export default defineConfig({
   },
 });
 
-/** Turns links from file to file into links from page to page. A link to a file that is not a page keeps its text alone. */
+/** Turns links between files into links between pages. A link to a file that is not a page keeps only its text. */
 function linksBetweenFiles(state) {
   const file = files.get(state.env.relativePath);
   for (const token of state.tokens) {

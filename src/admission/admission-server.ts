@@ -76,7 +76,7 @@ export interface AdmissionOptions {
   /** Absent if this process runs no controller. */
   readonly controllerStats?: (() => ControllerStats) | undefined;
   readonly version?: string | undefined;
-  /** Where spans of reviews go. @default reviews are not traced */
+  /** The collector of review spans. @default reviews are not traced */
   readonly tracing?: Tracing | undefined;
   /** The pod of this replica, for its spans. */
   readonly instance?: string | undefined;

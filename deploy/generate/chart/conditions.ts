@@ -4,14 +4,14 @@ import type {
   ValueCondition,
 } from "../../../src/core/policy/setting-condition.ts";
 
-/** Where the chart has a setting as a value of its own. */
+/** Settings that the chart has as separate values. */
 const VALUES: ReadonlyMap<string, string> = new Map([
   ["manageCrds", "$.Values.crds.manage"],
   ["controlPlaneNodes", "$.Values.controlPlaneNodes"],
   ["networkPolicy.enabled", "$.Values.networkPolicy.enabled"],
 ]);
 
-/** An expression that is true where all conditions hold. `resource`: the expression of what a `listed` condition is about. */
+/** An expression that is true if all conditions hold. `resource`: the expression of a `listed` condition's resource. */
 export function expression(conditions: readonly SettingCondition[], resource = '""'): string {
   return all(conditions.map((one) => ("listed" in one ? listed(one, resource) : equals(one))));
 }

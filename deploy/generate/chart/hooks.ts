@@ -17,7 +17,7 @@ import { any, expression } from "./conditions.ts";
 import type { ChartObject } from "./objects.ts";
 import { rulesOf } from "./roles.ts";
 
-/** A command that Helm runs in the cluster, with an account and rights of its own that go when it is done. */
+/** A command that Helm runs in the cluster, with its own account and permissions, which are deleted when it is done. */
 interface Hook {
   /** Of all its objects. */
   readonly name: string;
@@ -31,7 +31,7 @@ interface Hook {
   readonly condition?: string;
 }
 
-/** What usher refuses it refuses again: only its failures (3) are worth another try. */
+/** A refusal by usher would repeat: only its failures (3) are worth another attempt. */
 const REFUSED = {
   rules: [
     {
@@ -53,7 +53,7 @@ export async function hookObjects(chart: readonly ChartObject[]): Promise<ChartO
     if (namespaced.length > 0) roles.push({ ...base, kind: "Role", rights: namespaced });
     const objects = [
       { apiVersion: "v1", kind: "ServiceAccount", metadata: metadata(hook, "-10", true) },
-      // Before an installation there is none, and before an upgrade it is that of the release before.
+      // Before an installation there is none, and before an upgrade it is that of the previous release.
       {
         apiVersion: "v1",
         kind: "ConfigMap",
@@ -90,7 +90,7 @@ async function hooks(): Promise<Hook[]> {
   const cleanups = modules.flatMap((module) => module.cleanup?.(DEFAULT_INSTALLATION) ?? []);
   const webhooks = (...verbs: string[]) =>
     right("admissionregistration.k8s.io", WEBHOOKS, verbs, [OWN_NAMES.webhooks]);
-  /** To what modules left in the cluster. */
+  /** On leftovers of modules in the cluster. */
   const leaving = [
     ...managed.map(({ group, resource }) => right(group, [resource], ["get", "list", "delete"])),
     ...cleanups.map(({ group, resource }) => right(group, [resource], ["get", "list", "patch"])),
@@ -117,7 +117,7 @@ async function hooks(): Promise<Hook[]> {
     },
     {
       name: "usher-cleanup",
-      // While usher may still be asked about it, and once more when no replica has the module any longer.
+      // While usher may still be called, and again when no replica has the module any longer.
       events: "pre-upgrade,post-upgrade,pre-rollback,post-rollback",
       kind: "Job",
       args: ["cleanup", CONFIGURATION.flag],
@@ -214,7 +214,7 @@ function command(hook: Hook, deployment: JsonObject): { kind: string; [field: st
     restartPolicy: "Never",
     securityContext: serving["securityContext"],
     ...(serving["nodeSelector"] === undefined ? {} : { nodeSelector: serving["nodeSelector"] }),
-    // Also where the module that sets it is off now: every node may still have the startup taint.
+    // Also if the module that sets it is off now: every node may still have the startup taint.
     ...(tolerations === undefined ? {} : { tolerations }),
     containers: [
       {

@@ -17,7 +17,7 @@ const MONITORS: readonly { readonly name: "serviceMonitor" | "podMonitor"; reado
   { name: "podMonitor", list: "podMetricsEndpoints" },
 ];
 
-/** Objects of the Prometheus operator, each only where a value asks for it. */
+/** Objects of the Prometheus operator, each only if a value enables it. */
 export function monitoringTemplate(): string {
   const installation = { ...DEFAULT_INSTALLATION, namespace: NAMESPACE };
   const scraping = MONITORS.map(({ name, list }) => {
@@ -51,7 +51,7 @@ function left(node: Node): Node {
   return Object.fromEntries(Object.entries(node as NodeMap).map(([key, value]) => [key, left(value)]));
 }
 
-/** Off unless asked for: a cluster may not have the CRDs of the Prometheus operator. */
+/** Off by default: a cluster may not have the CRDs of the Prometheus operator. */
 export function monitoringValues(): Value[] {
   const value = (
     name: string,

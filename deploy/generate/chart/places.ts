@@ -3,7 +3,7 @@ import { CONFIGURATION_FILE } from "../../../src/core/registration/pods/restrict
 import { CONFIGURATION_ANNOTATION } from "../../../src/core/registration/workload.ts";
 import { Append, block, isMap, type Node, type NodeMap, scalar, When } from "../template/node.ts";
 
-/** Labels that every object has, with values that a release gives: `usher.labels` of the chart writes them. */
+/** Labels that every object has, with values of a release: `usher.labels` of the chart writes them. */
 const COMMON = ["app.kubernetes.io/name", "app.kubernetes.io/managed-by", VERSION_LABEL];
 
 /** An object of the chart with the chart's values in their places. */
@@ -73,7 +73,7 @@ function workload(spec: NodeMap): NodeMap {
   return {
     ...spec,
     replicas: new When('not (kindIs "invalid" .Values.replicas)', scalar("int .Values.replicas")),
-    // On the host's network a second replica finds the ports in use, so an old one has to go first.
+    // On the host's network a second replica finds the ports in use, so an old one has to stop first.
     strategy: {
       type: "RollingUpdate",
       rollingUpdate: {
@@ -146,7 +146,7 @@ function nodeSelector(own: Node | undefined): Node {
   return new When(`merge (deepCopy .Values.nodeSelector) ${dict(own)}`, block("toYaml ."), "with");
 }
 
-/** What pods have of their own counts where the value says nothing of that kind of affinity. */
+/** The pods' own affinity counts if the value sets no affinity of that kind. */
 function affinity(own: Node | undefined): Node {
   if (own === undefined) return optional(".Values.affinity");
   return block(`toYaml (merge (deepCopy .Values.affinity) (fromJson \`${JSON.stringify(own)}\`))`);

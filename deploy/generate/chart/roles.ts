@@ -34,7 +34,7 @@ function conditionOf({ when, group, resources }: Right): string {
   return expression(when, JSON.stringify(group === "" ? first : `${first}.${group}`));
 }
 
-/** The condition under which a role grants anything; `undefined` where it always does. */
+/** The condition under which a role grants anything; `undefined` if it always does. */
 export function grantsAny({ rights }: DeclaredRole): string | undefined {
   const unconditional = rights.some(({ when, each }) => when.length === 0 && each === undefined);
   return unconditional ? undefined : any(rights.filter(({ each }) => each === undefined).map(conditionOf));

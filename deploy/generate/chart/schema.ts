@@ -19,13 +19,13 @@ export function valuesSchema(values: readonly Value[]): JsonObject {
     }
     place.properties[last] = { description: about, ...schema };
   }
-  // A chart that has this one as its dependency gives it these.
+  // A chart that has this one as its dependency sets these.
   root.properties["global"] = { description: "Values of a parent chart. Not used.", type: "object" };
   root.properties["enabled"] = {
     description: "For the condition of a parent chart. Not used.",
     type: "boolean",
   };
-  // Gardener gives them to every chart that it renders.
+  // Gardener sets them for every chart that it renders.
   root.properties["gardener"] = {
     description: "What Gardener says of the garden and the seed. Policies of such a chart stay when it goes.",
     type: "object",
@@ -43,10 +43,10 @@ interface Tree {
   readonly properties: Record<string, JsonObject>;
 }
 
-/** Given by the release, and by values of their own. */
+/** Set by the release, and by separate values. */
 const GIVEN = ["namespace", "manageCrds", "controlPlaneNodes", "networkPolicy"];
 
-/** Of the spec of an UsherConfiguration: what its own check refuses is refused here. */
+/** For the spec of an UsherConfiguration: values that its own check rejects are rejected here. */
 export async function configurationSchema(): Promise<JsonObject> {
   const modules = await loadModules(declarations);
   const schema = jsonSchema(CONFIGURATION.versions[0]?.spec ?? z.never());

@@ -10,11 +10,11 @@ import { declarations } from "../../../src/modules/index.ts";
 import { expression } from "./conditions.ts";
 import { configurationSchema } from "./schema.ts";
 
-/** A setting that decides what is registered, at a value that is not its default. */
+/** A setting that affects registration, at a value other than its default. */
 export interface Switch {
   /** `modules.placement.enabled` */
   readonly setting: string;
-  /** In a template: true where the setting has that value. */
+  /** In a template: true if the setting has that value. */
   readonly condition: string;
   /** A configuration with that value. */
   readonly configuration: JsonObject;

@@ -1,7 +1,7 @@
 import { stringify } from "yaml";
 import type { Value } from "./values.ts";
 
-/** `values.yaml`: every value with what it is for. */
+/** `values.yaml`: every value with its purpose. */
 export function valuesText(values: readonly Value[]): string {
   const groups = Map.groupBy(values, ({ path }) => path.split(".")[0] ?? "");
   const parts = [...groups].map(([group, members]) => {

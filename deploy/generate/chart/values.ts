@@ -24,7 +24,7 @@ const FLAG = { type: "boolean" };
 const PORT = { type: "integer", minimum: 1, maximum: 65_535 };
 const TEXTS = { type: "object", additionalProperties: { type: "string" } };
 
-/** Every value of the chart. Defaults of what is registered are read from there. */
+/** Every value of the chart. Defaults of registered objects are read from registration. */
 export function allValues(
   objects: ReadonlyMap<string, JsonObject>,
   configuration: JsonObject,

@@ -48,7 +48,7 @@ function isWritten({ kind }: JsonObject): boolean {
 
 export const CERT_MANAGER = { certificates: "CertManager" };
 
-/** The base with cert-manager's certificates: what it has not, and what is another there. */
+/** The base with cert-manager's certificates: additional and changed objects. */
 async function certManagerFiles(base: readonly JsonObject[]): Promise<GeneratedFile[]> {
   const folder = "deploy/kustomize/cert-manager";
   const known = new Map(base.map((object) => [keyOf(object), object]));
@@ -83,7 +83,7 @@ function same(one: JsonObject, other: JsonObject, field: string): boolean {
   return equal(one[field] ?? null, other[field] ?? null);
 }
 
-/** What runs the operators of modules. */
+/** The operators of modules. */
 function operatorFiles(): GeneratedFile[] {
   const image = `usher:${version()}`;
   return allModules.flatMap((module) =>

@@ -14,12 +14,12 @@ const NAME = "usher";
 /** Of the chart. */
 const WEBHOOK_PORT = 8443;
 
-/** What Gardener expects of whatever runs on its seeds. */
+/** Gardener's expectations of everything that runs on its seeds. */
 const VALUES: JsonObject = {
   image: { registry: REGISTRY },
   // Of extensions.
   priorityClassName: "gardener-system-900",
-  // Gardener denies all traffic of their namespaces but what these allow.
+  // Gardener denies all other traffic of their namespaces.
   podLabels: {
     "networking.gardener.cloud/to-dns": "allowed",
     "networking.gardener.cloud/to-runtime-apiserver": "allowed",
@@ -31,7 +31,7 @@ const VALUES: JsonObject = {
       ]),
     },
   },
-  // On seeds usher is kupid's successor, and nothing else unless an administrator wants more.
+  // On seeds usher replaces kupid, and nothing else by default.
   configuration: {
     modules: Object.fromEntries(
       declarations.filter(({ name }) => name !== "placement").map(({ name }) => [name, { enabled: false }]),
@@ -57,7 +57,7 @@ export function gardenerFiles(): GeneratedFile[] {
       metadata: { name: NAME },
       spec: {
         deployment: {
-          // Also where no shoot is yet: the etcds of the first one are to be placed, too.
+          // Also before the first shoot: its etcds are to be placed, too.
           policy: "Always",
           deploymentRefs: [{ name: NAME }],
         },

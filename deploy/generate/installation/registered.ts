@@ -6,7 +6,7 @@ import { declarations as modules } from "../../../src/modules/index.ts";
 
 const silent = new PassThrough();
 
-/** What commands need of their process: nothing is read or printed here. */
+/** The process of commands: nothing is read or printed here. */
 export const IO: Io = { stdin: silent, stdout: silent, stderr: silent, env: {}, name: "usher", modules };
 
 /** Every object of an installation with this configuration, as `usher install` and `usher manifests` have it. */

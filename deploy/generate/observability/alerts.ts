@@ -1,4 +1,4 @@
-/** An alert of Prometheus, and what its section of the runbook says. */
+/** An alert of Prometheus, and its section of the runbook. */
 export interface Alert {
   /** Also the title of its section in the runbook. */
   readonly name: string;
@@ -9,11 +9,11 @@ export interface Alert {
   readonly summary: string;
   /** With Prometheus' templates: `{{ $labels.module }}`. */
   readonly description: string;
-  /** What it means for the cluster, and what to do: Markdown. */
+  /** The effect on the cluster, and the remedy: Markdown. */
   readonly remedy: string;
 }
 
-/** The one about which calls usher gives no answer comes first. */
+/** The alert about unanswered calls comes first. */
 export const ALERTS: readonly Alert[] = [
   {
     name: "UsherDown",
@@ -22,9 +22,9 @@ export const ALERTS: readonly Alert[] = [
     severity: "critical",
     summary: "No replica of usher is ready.",
     description:
-      "No replica has been ready for a minute, or none is scraped. Open webhooks let requests pass unchanged; closed ones refuse them.",
+      "No replica has been ready for a minute, or none is scraped. Fail-open webhooks let requests pass unchanged; fail-closed ones refuse them.",
     remedy:
-      "See [usher is down](#usher-is-down). If replicas are ready and none is scraped, `kubectl -n usher-system get servicemonitors,podmonitors` and the targets page of Prometheus say why.",
+      "See [usher is down](#usher-is-down). If replicas are ready and none is scraped, `kubectl -n usher-system get servicemonitors,podmonitors` and the targets page of Prometheus show why.",
   },
   {
     name: "UsherOpened",
@@ -35,7 +35,7 @@ export const ALERTS: readonly Alert[] = [
     description:
       "{{ $value }} webhook configurations have entries that the watchdog has opened, so requests pass without the changes and checks of usher.",
     remedy:
-      "See [usher is down](#usher-is-down). An Event of the watchdog and the annotations of both webhook configurations say what was opened, and since when. It is closed by itself within 30 seconds of a ready replica. Objects that were admitted meanwhile were not judged: `usher placement status` and `usher node-guard inventory` find those that differ.",
+      "See [usher is down](#usher-is-down). An Event of the watchdog and the annotations of both webhook configurations show what was opened, and since when. A ready replica closes the webhooks within 30 seconds. Objects that were admitted in the meantime were not evaluated: `usher placement status` and `usher node-guard inventory` find those that differ.",
   },
   {
     name: "UsherReplicaNotReady",
@@ -45,7 +45,7 @@ export const ALERTS: readonly Alert[] = [
     summary: "A replica of usher is not ready.",
     description: "{{ $labels.pod }} has not been ready for 15 minutes.",
     remedy:
-      "`/readyz?verbose` of its ops port, and its log, say what it waits for: resources that it may not read, a certificate that the published CA bundle does not trust, or an API server that does not respond.",
+      "`/readyz?verbose` of its ops port, and its log, show what it waits for: resources that it may not read, a certificate that the published CA bundle does not trust, or an API server that does not respond.",
   },
   {
     name: "UsherErrors",
@@ -54,7 +54,7 @@ export const ALERTS: readonly Alert[] = [
     severity: "critical",
     summary: "Usher answers admission requests with errors.",
     description:
-      "Usher answers {{ $labels.phase }} requests with HTTP status {{ $labels.code }}; the API server then does as the webhook's failurePolicy says.",
+      "Usher answers {{ $labels.phase }} requests with HTTP status {{ $labels.code }}; the webhook's failurePolicy then decides.",
     remedy:
       "503: the replica has not read its policies yet, and should not have been called. 500: a fault of usher; the log has `internal error handling admission request` with its cause (see [USHER-E01](#usher-e01)).",
   },
@@ -65,9 +65,9 @@ export const ALERTS: readonly Alert[] = [
     severity: "warning",
     summary: "Decisions of a module of usher fail.",
     description:
-      "Rule {{ $labels.rule }} of {{ $labels.module }} could not be applied to some requests. What then happens follows from the policy's or the hook's failure mode.",
+      "Rule {{ $labels.rule }} of {{ $labels.module }} could not be applied to some requests. The failure mode of the policy or the hook then decides.",
     remedy:
-      "The log, the warnings of `kubectl` and the audit annotations have a code; [error codes](#error-codes) says what it means.",
+      "The log, the warnings of `kubectl` and the audit annotations have a code; see [error codes](#error-codes).",
   },
   {
     name: "UsherFactsMissing",
@@ -88,7 +88,7 @@ export const ALERTS: readonly Alert[] = [
     description:
       "1 % of {{ $labels.phase }} requests take longer than {{ $value | humanizeDuration }}; the shortest timeout is 1 s, most are 2 s.",
     remedy:
-      "Compare with the dashboard: where the delay of the event loop is as high, a replica has too little CPU (`kubectl -n usher-system top pods`; add replicas or raise the request); where it is not, usher waits for the API server.",
+      "Compare with the dashboard: if the delay of the event loop is as high, a replica has too little CPU (`kubectl -n usher-system top pods`; add replicas or raise the request); otherwise usher waits for the API server.",
   },
   {
     name: "UsherCallsTimedOut",
@@ -96,7 +96,7 @@ export const ALERTS: readonly Alert[] = [
     for: "5m",
     severity: "critical",
     summary: "API servers stop waiting for usher.",
-    description: "API servers disconnect before usher responds, and do as the webhook's failurePolicy says.",
+    description: "API servers disconnect before usher responds, and the webhook's failurePolicy decides.",
     remedy: "As [UsherSlow](#usherslow).",
   },
   {
@@ -107,7 +107,7 @@ export const ALERTS: readonly Alert[] = [
     summary: "The main thread of a replica of usher is busy.",
     description: "The main thread of {{ $labels.pod }} is late by {{ $value | humanizeDuration }}.",
     remedy:
-      "It has too little CPU, or more to do than one core can. `kubectl -n usher-system top pods`; more replicas share the requests. Without a limit of CPU, as installed, it is never throttled.",
+      "It has too little CPU, or more work than one core can do. `kubectl -n usher-system top pods`; more replicas share the requests. Without a CPU limit, as installed, it is never throttled.",
   },
   {
     name: "UsherCertificateExpiring",
@@ -117,7 +117,7 @@ export const ALERTS: readonly Alert[] = [
     summary: "The serving certificate of usher expires within a week.",
     description: "The certificate of {{ $labels.pod }} expires in {{ $value | humanizeDuration }}.",
     remedy:
-      "Usher renews its own 90 days before; others are renewed by who makes them (`certificates` of the configuration). With `Own`: the leader's log has `failed to reconcile the installation` with the cause; delete the Secret `usher-certificates` to renew at once. Otherwise look at the Certificate of cert-manager, the service CA operator, or your own Secret.",
+      "Usher renews its own 90 days before; other certificates are renewed by their issuer (`certificates` of the configuration). With `Own`: the leader's log has `failed to reconcile the installation` with the cause; delete the Secret `usher-certificates` to renew immediately. Otherwise look at the Certificate of cert-manager, the service CA operator, or your own Secret.",
   },
   {
     name: "UsherCertificateUntrusted",
@@ -128,7 +128,7 @@ export const ALERTS: readonly Alert[] = [
     description:
       "The published CA bundle does not trust the certificate that {{ $labels.pod }} serves with, so calls of API servers to it fail.",
     remedy:
-      "With `certificates: Own`: the leader republishes the bundle within seconds; its log says what keeps it from that. Otherwise the CA was replaced, and who writes `caBundle` has not followed: see the log of cert-manager's CA injector or of the service CA operator, or write the new bundle yourself.",
+      "With `certificates: Own`: the leader republishes the bundle within seconds; its log has the error otherwise. With other modes the CA was replaced, and the writer of `caBundle` has not followed: see the log of cert-manager's CA injector or of the service CA operator, or write the new bundle yourself.",
   },
   {
     name: "UsherDrift",
@@ -138,7 +138,7 @@ export const ALERTS: readonly Alert[] = [
     summary: "Objects that usher needs and does not write are not as they should be.",
     description: "{{ $labels.object }} differs in {{ $value }} fields, and usher does not write it.",
     remedy:
-      "With `manageWebhooks: false`, apply what `usher manifests` prints, with the same configuration; the leader's log names the fields. If it is ConfigMap `usher-configuration`, it was deleted: replicas that run keep theirs, and new ones wait for it. Run `usher install` with the same configuration, or apply it by the tool that deploys usher.",
+      "With `manageWebhooks: false`, apply the output of `usher manifests`, with the same configuration; the leader's log names the fields. If it is ConfigMap `usher-configuration`, it was deleted: running replicas keep theirs, and new ones wait for it. Run `usher install` with the same configuration, or apply it with the tool that deploys usher.",
   },
   {
     name: "UsherNoLeader",
@@ -147,9 +147,9 @@ export const ALERTS: readonly Alert[] = [
     severity: "warning",
     summary: "No replica of usher leads.",
     description:
-      "Requests are judged, but webhook configurations, certificates, node labels and statuses of policies are not maintained.",
+      "Requests are evaluated, but webhook configurations, certificates, node labels and statuses of policies are not maintained.",
     remedy:
-      "`kubectl -n usher-system get lease usher -o yaml` says who held it last; the logs of the replicas have `failed to acquire or renew the lease` with the cause.",
+      "`kubectl -n usher-system get lease usher -o yaml` shows the last holder; the logs of the replicas have `failed to acquire or renew the lease` with the cause.",
   },
   {
     name: "UsherViewStale",
@@ -188,7 +188,7 @@ export const ALERTS: readonly Alert[] = [
     expr: "max by (module) (usher_plan_items_failing) > 0",
     for: "15m",
     severity: "warning",
-    summary: "Usher can't write what a module wants.",
+    summary: "Usher can't write objects of a module.",
     description: "{{ $value }} objects of {{ $labels.module }} can't be written; usher tries again.",
     remedy:
       "The leader's log names object and cause: a right that is missing, another webhook that refuses, or another controller that changes the same field.",
@@ -201,7 +201,7 @@ export const ALERTS: readonly Alert[] = [
     summary: "Usher could not write Events.",
     description: "{{ $labels.pod }} dropped Events. Decisions are not affected.",
     remedy:
-      "API servers refused them or were too slow: look at their load, and in usher's log for `forbidden`. Where no certificate [verifies callers](serving.md#restricting-callers), it may also be more than 200 at once in one namespace, or reviews about objects that are not there.",
+      "API servers refused them or were too slow: look at their load, and in usher's log for `forbidden`. Where no certificate [verifies callers](serving.md#restricting-callers), it may also be more than 200 at once in one namespace, or reviews about objects that do not exist.",
   },
   {
     name: "UsherLimitsReached",
@@ -211,19 +211,19 @@ export const ALERTS: readonly Alert[] = [
     summary: "Usher closes connections that exceed its limits.",
     description: "Connections were closed because of too many {{ $labels.limit }}.",
     remedy:
-      "API servers stay far below the [limits](serving.md#limits), so another client calls the webhook port. Let a NetworkPolicy admit the API servers alone.",
+      "API servers stay far below the [limits](serving.md#limits), so another client calls the webhook port. Let a NetworkPolicy admit only the API servers.",
   },
   {
     name: "UsherReservationsUnused",
-    // One user with a limit of three is kept from projects by three in 35 s: 50 in ten minutes.
+    // Three in 35 s keep a user with a limit of three from creating projects: 50 in ten minutes.
     expr: "sum(increase(usher_project_limit_unused_reservations_total[10m])) > 30",
     for: "0m",
     severity: "warning",
-    summary: "Places for projects are reserved, and no project comes.",
+    summary: "Places for projects are reserved, and no project is created.",
     description:
-      "More than 30 places were released in ten minutes because no project came within 35 seconds: users may be refused meanwhile.",
+      "More than 30 places were released in ten minutes because no project was created within 35 seconds: users may be refused in the meantime.",
     remedy:
-      "Another webhook refuses the creations, a client asks for names that exist, or no API server sent the reviews: a client that saw the [path](serving.md#restricting-callers) of a webhook fail can forge some. `kubectl get projectusages` shows whose places they are, and the API server's audit log whether they were requested. Let a NetworkPolicy [admit the API servers alone](../src/modules/project-limit/README.md#before-you-begin), or require client certificates.",
+      "Another webhook refuses the creations, a client requests existing names, or no API server sent the reviews: a client that saw the [path](serving.md#restricting-callers) of a webhook fail can forge some. `kubectl get projectusages` shows the users of the places, and the API server's audit log shows whether they were requested. Let a NetworkPolicy [admit only the API servers](../src/modules/project-limit/README.md#before-you-begin), or require client certificates.",
   },
 ];
 

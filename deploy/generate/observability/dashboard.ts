@@ -24,7 +24,7 @@ const quantile = (q: number): Query => ({
   legend: `p${q * 100} {{phase}}`,
 });
 
-/** What an administrator looks at first stands first. */
+/** The panels that an administrator needs first come first. */
 export const ROWS: readonly Row[] = [
   {
     title: "Requests",
@@ -158,8 +158,8 @@ export const ROWS: readonly Row[] = [
         ],
       },
       {
-        title: "What policies do",
-        description: "Requests in which a policy of the whole cluster came to an outcome.",
+        title: "Outcomes of policies",
+        description: "Requests in which a cluster-wide policy had an outcome.",
         unit: "reqps",
         queries: [
           {

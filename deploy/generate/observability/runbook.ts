@@ -2,7 +2,7 @@ import { codesOf } from "../../../src/core/module/codes.ts";
 import type { Module } from "../../../src/core/module/module.ts";
 import { ALERTS } from "./alerts.ts";
 
-/** The page with its generated parts made anew: one section for each alert and each error code. The rest is written by hand. */
+/** Regenerates the generated parts of the page: one section for each alert and each error code. The rest is written by hand. */
 export function runbook(page: string, modules: readonly Module[]): string {
   const alerts = ALERTS.map(({ name, severity, summary, description, remedy, expr, for: lasting }) =>
     [

@@ -24,14 +24,14 @@ export interface BundleOptions {
   readonly replaces?: string | undefined;
 }
 
-/** A bundle of OLM's: its ClusterServiceVersion, CRDs and annotations, and what a catalog says of it. */
+/** An OLM bundle: its ClusterServiceVersion, CRDs and annotations, and its catalog entry. */
 export interface Bundle {
   readonly packageName: string;
   readonly name: string;
   readonly csv: JsonObject;
   readonly crds: readonly JsonObject[];
   readonly annotations: JsonObject;
-  /** What OLM can't derive from the manifests. */
+  /** Fields that OLM can't derive from the manifests. */
   readonly ownProperties: JsonObject;
   readonly properties: readonly JsonObject[];
   readonly relatedImages: readonly JsonObject[];
@@ -49,7 +49,7 @@ export function bundleOf({ version, image, replaces }: BundleOptions): Bundle {
   const objects = operatorObjects(module, operator, { image: digest, operandImage: digest, version });
   const of = (kind: string) => objects.filter((one) => one["kind"] === kind);
   const stateKinds = (module.stateKinds ?? []).map(({ plural, group }) => `${plural}.${group}`);
-  // Every older release may be replaced: the operator adopts what it finds.
+  // Every older release may be replaced: the operator adopts existing objects.
   const skipRange = `<${version}`;
   const relatedImages = [
     { name: operator.name, image: digest },
@@ -90,7 +90,7 @@ export function bundleOf({ version, image, replaces }: BundleOptions): Bundle {
         "olm.skipRange": skipRange,
         "operatorframework.io/suggested-namespace": operator.namespace,
         "operatorframework.io/suggested-namespace-template": JSON.stringify(operatorNamespace(operator)),
-        // The console lists what people write, and not what usher keeps for itself.
+        // The console lists kinds that users write, and not usher's own state.
         "operators.operatorframework.io/internal-objects": JSON.stringify(stateKinds),
         repository: HOME,
         support: "usher",
@@ -155,7 +155,7 @@ export function refuseTags(csv: JsonObject): void {
   }
 }
 
-/** Every image: of containers, of annotations, and of the variables by which an operator knows others. */
+/** Every image: of containers, of annotations, and of the variables by which an operator names others. */
 function imagesIn(value: Json | undefined): string[] {
   if (Array.isArray(value)) return value.flatMap(imagesIn);
   if (!isObject(value)) return [];
@@ -165,7 +165,7 @@ function imagesIn(value: Json | undefined): string[] {
   return [...own, ...Object.values(value).flatMap(imagesIn)];
 }
 
-/** Operator and operand are one image in one repository, so that a mirror holds both or none. */
+/** Operator and operand are one image in one repository, so that a mirror has both or none. */
 function operandName({ imageVariable }: Operator): string {
   return imageVariable.replace("RELATED_IMAGE_", "").toLowerCase().replaceAll("_", "-");
 }

@@ -4,8 +4,8 @@ import { byDigest } from "./digest.ts";
 import { ICON } from "./icon.ts";
 
 /**
- * A file-based catalog with a bundle, after those of an earlier catalog. `bundleImage` holds the bundle's files. The channel leads from
- * every release to the newest: by `replaces` from the one before, by `skipRange` from any.
+ * A file-based catalog with a bundle, after those of an earlier catalog. `bundleImage` contains the bundle's files. The
+ * channel upgrades every release to the newest: by `replaces` from the previous one, by `skipRange` from any.
  */
 export function catalogOf(
   bundle: Bundle,

@@ -1,9 +1,9 @@
-/** A reference that names one content for ever: `registry.example.com/usher@sha256:…`, without a tag. */
+/** A reference to immutable content: `registry.example.com/usher@sha256:…`, without a tag. */
 const BY_DIGEST = /^[a-z0-9]+(?:[._:/-][a-z0-9]+)*@sha256:[0-9a-f]{64}$/;
 
 /**
- * The image, where it is named by its digest alone. A mirror of a disconnected cluster knows images by digest; what a tag names may be
- * another content tomorrow.
+ * The image, if it is named only by its digest. A mirror of a disconnected cluster knows images by digest; a tag's
+ * content may change.
  */
 export function byDigest(image: string): string {
   const [name = ""] = image.split("@");

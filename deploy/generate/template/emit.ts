@@ -6,14 +6,14 @@ export function emit(node: NodeMap): string {
   return `${fields(node, 0).join("\n")}\n`;
 }
 
-/** Words that YAML 1.1 reads as something other than a string are quoted, as is all that has a sign of YAML's in it. */
+/** Words that YAML 1.1 does not read as a string are quoted, as is everything with a special character of YAML. */
 const PLAIN = /^(?!(?:y|n|yes|no|on|off|true|false|null)$)[A-Za-z/][A-Za-z0-9._/-]*$/i;
 
 function scalarText(value: string | number | boolean | null): string {
   if (typeof value !== "string") return String(value);
   for (const [stand, expression] of STANDING_FOR) {
     if (value === stand) return `{{ ${expression} | toJson }}`;
-    // The name of a namespace has no sign that a quoted text would need to escape.
+    // The name of a namespace has no character that a quoted string would need to escape.
     if (value.includes(stand)) return JSON.stringify(value).replaceAll(stand, `{{ ${expression} }}`);
   }
   return PLAIN.test(value) ? value : JSON.stringify(value);
@@ -38,7 +38,7 @@ function field(key: string, node: Node, depth: number): string[] {
     const lines = Array.isArray(node)
       ? node.flatMap((item: Node) => listItem(item, depth + 1))
       : fields(node as NodeMap, depth + 1);
-    // A list of which nothing is left would be null, which is not the same as absent to all who read it.
+    // An empty list would be null, which is not the same as absent for all readers.
     const any = parts.map(conditionOf);
     const whole = [`${pad}${name}:`, ...lines];
     return any.every((one) => one !== undefined)

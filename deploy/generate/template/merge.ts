@@ -1,13 +1,13 @@
 import { equal, isObject, type Json } from "../../../src/core/json.ts";
 import { asNode, type Node, When } from "./node.ts";
 
-/** One way in which an object may be registered: where a condition of the template holds, or else by default. */
+/** One variant of an object: under a condition of the template, or by default. */
 export interface Variant<T> {
   readonly condition: string | undefined;
   readonly value: T | undefined;
 }
 
-/** One template for all variants: what differs between them is under the condition under which it is there. */
+/** One template for all variants: their differences are under their conditions. */
 export function merge(variants: readonly Variant<Json>[]): Node {
   const present = variants.filter(({ value }) => value !== undefined);
   const values = present.map(({ value }) => value as Json);
@@ -29,7 +29,7 @@ function mergeFields(variants: readonly Variant<Record<string, Json>>[]): Node {
   );
 }
 
-/** Then each item has conditions of its own: one setting may take some away, and another add some. */
+/** Then each item has its own conditions: one setting may remove some, and another add some. */
 function areDifferentLists(variants: readonly Variant<Json>[]): boolean {
   const present = variants.flatMap(({ value }) => (value === undefined ? [] : [value]));
   return present.every(Array.isArray) && present.some((value) => !equal(value, present[0]));
@@ -60,7 +60,7 @@ export function switched(variants: readonly Variant<Json>[]): Node {
   return new When(byDefault ? `not (${one})` : one, node);
 }
 
-/** Items of a list by what makes two of them the same one: a name, else all of it. */
+/** Items of a list by identity: a name, else all of it. */
 function byIdentity(items: readonly Json[]): Map<string, Json> {
   const found = new Map<string, Json>();
   for (const item of items) {
@@ -71,7 +71,7 @@ function byIdentity(items: readonly Json[]): Map<string, Json> {
   return found;
 }
 
-/** All keys, each after the one that it follows where it is found first. */
+/** All keys, each after the one that it follows at its first occurrence. */
 function inOrder(lists: readonly (readonly string[])[]): string[] {
   const all: string[] = [];
   for (const list of lists) {

@@ -21,7 +21,7 @@ import {
 import type { Outcome } from "../program.ts";
 import { wrap } from "../wrap.ts";
 
-/** Adds the commands that modules declare. What they do is loaded when they run. */
+/** Adds the commands that modules declare. Their code is loaded when they run. */
 export function moduleCommands(usher: CliCommand, io: Io, outcome: Outcome): void {
   for (const declaration of io.modules)
     for (const group of declaration.commands ?? [])
@@ -52,7 +52,8 @@ function addGroup(parent: CliCommand, group: CommandGroup, place: Place): void {
     addCommand(added, one, { ...place, path });
     examples.push(`  ${path} ${one.name} ${one.examples[0] ?? ""}`.trimEnd());
   }
-  // As the bare name of the program does. Flags of a command that is not known are not known either: the command is the mistake to name.
+  // As for the bare name of the program. Flags of an unknown command are unknown too: the command is the mistake to
+  // name.
   added
     .allowExcessArguments()
     .allowUnknownOption()
@@ -89,7 +90,7 @@ function addCommand(parent: CliCommand, command: Command, place: Place): void {
     });
 }
 
-/** Flags that follow from what a command reads and writes. */
+/** Flags derived from a command's reads and writes. */
 function addCommonFlags(added: CliCommand, { source, namespaced, writes, formats, judges }: Command): void {
   if (source !== undefined) {
     calling(added);

@@ -20,7 +20,7 @@ interface Printer {
   readonly codes: readonly Code[];
 }
 
-/** Prints a report in the chosen format. Notes are on stderr, so they come with every format. */
+/** Prints a report in the chosen format. Notes are on stderr, with every format. */
 export function printReport(
   report: CommandReport,
   options: Printed,

@@ -74,11 +74,11 @@ export async function runCommand(command: Command, from: CallFromShell): Promise
     { path, codes: codesOf(call.assembly.modules) },
     screen,
   );
-  // A source that could not be read whole makes the result incomplete, which outweighs what was found in the rest.
+  // A source that could not be read completely makes the result incomplete, which outweighs findings in the rest.
   return faulty ? EXIT.wrong : EXIT[result.exit];
 }
 
-/** Programs see what could not be used of a source beside the data. */
+/** Machine-readable output has the problems of a source beside the data. */
 function withProblems(report: CommandReport, problems: readonly ProblemData[]): CommandReport {
   const { data } = report;
   return isObject(data) ? { ...report, data: { ...data, problems: problems as unknown as Json } } : report;
@@ -115,7 +115,7 @@ async function assembled(
   return { module, assembly };
 }
 
-/** The call as the installation of its cluster judges it. A call that reads no cluster stays as it is. */
+/** The call with the configuration of its cluster's installation. A call that reads no cluster is unchanged. */
 async function asInstalled(
   call: CommandCall<Values, Values>,
   command: Command,
@@ -127,7 +127,7 @@ async function asInstalled(
   if (!call.live) return call;
   if (code.needsView?.(call) === false && options.cluster !== true)
     return { ...call, live: false, namespace: namespaceOf(command, options, false) };
-  // The API server judges what is written, by its own webhooks.
+  // The API server evaluates writes, with its own webhooks.
   const forbidden = command.writes === undefined ? "ask" : "default";
   return { ...call, ...(await assembled(from, options, { note, forbidden })) };
 }
@@ -153,7 +153,7 @@ async function valuesOf(
   return values;
 }
 
-/** The namespace to look in; `undefined` means all. */
+/** The namespace to read; `undefined` means all. */
 function namespaceOf(
   { namespaced }: Command,
   { namespace, allNamespaces }: ShellOptions,
@@ -166,7 +166,7 @@ function namespaceOf(
   }
   const wrong = namespace === undefined ? undefined : checkDnsLabel(namespace);
   if (wrong !== undefined) throw new CallError(`--namespace: ${wrong}`);
-  // Files without `-n` are read whole: an empty default namespace would look as if nothing were found.
+  // Files without `-n` are read completely: an empty default namespace would look as if nothing were found.
   return namespace ?? (namespaced === "live" && !live ? undefined : "default");
 }
 
@@ -175,11 +175,11 @@ type Fetch = (needs: readonly Need[]) => Promise<readonly Fact[]>;
 interface Ran {
   readonly result: CommandResult;
   readonly faulty: boolean;
-  /** Of the files that were read; absent where none were. */
+  /** Problems of the files that were read; absent if none were. */
   readonly problems?: readonly ProblemData[];
 }
 
-/** Opens what the command reads, runs it to its end and closes it. */
+/** Opens the command's source, runs it to its end and closes it. */
 async function resultOf(
   command: Command,
   code: CommandCode,
@@ -236,7 +236,7 @@ async function checkNamespace({ namespace: name }: ShellOptions, fetch: Fetch, l
     throw new CallError(`--namespace ${name}: no such namespace in the source, and no workload in it`);
 }
 
-/** Answers needs from the API server, without a view: of the cluster only its version is known. */
+/** Answers needs from the API server, without a view: only the cluster's version is known. */
 async function withClient(
   options: ShellOptions,
   assembly: Assembly,

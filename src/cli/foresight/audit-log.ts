@@ -7,10 +7,10 @@ import { CallError } from "../exit.ts";
 
 /** A refusal that an event or an audit log has recorded. */
 export interface RecordedRefusal {
-  /** RFC 3339; empty where it is not recorded. */
+  /** RFC 3339; empty if not recorded. */
   readonly when: string;
   readonly from: "event" | "audit log";
-  /** Who asked; events do not say it. */
+  /** The user; events do not have it. */
   readonly user?: string;
   /** `ClusterPodSchedulingPolicy/etcd-pool`, where it is recorded. */
   readonly policy?: string;
@@ -74,7 +74,7 @@ function eventOf(line: string): JsonObject | undefined {
   }
 }
 
-/** Whom the API server judged: behind an impersonation the one that was impersonated. */
+/** The user that the API server authorized: the impersonated one behind an impersonation. */
 export function userOf(event: JsonObject): JsonObject {
   const { impersonatedUser, user } = event;
   return isObject(impersonatedUser) ? impersonatedUser : isObject(user) ? user : {};

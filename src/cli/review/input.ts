@@ -13,13 +13,13 @@ import { CallError } from "../exit.ts";
 import { kustomized } from "./kustomize.ts";
 import type { Shape } from "./shape.ts";
 
-/** A text that was read, and its name for messages. */
+/** A text, and its name for messages. */
 export interface InputText {
   readonly label: string;
   readonly text: string;
 }
 
-/** Where an object is defined; lines and columns are found by document and path. */
+/** The position of an object; lines and columns are found by document and path. */
 export interface Place {
   readonly input: InputText;
   readonly document: number;
@@ -34,7 +34,7 @@ export interface Manifest {
   readonly line: () => number;
 }
 
-/** What could not be used. The rest is evaluated nevertheless. */
+/** Unusable input. The rest is still evaluated. */
 export type InputProblem =
   | { readonly place: Place; readonly problem: Problem }
   | { readonly input: InputText; readonly located: Located }
@@ -203,7 +203,7 @@ export class InputReader {
   }
 }
 
-/** What kustomize reads beside manifests: no API server has such a kind. */
+/** Files of kustomize beside manifests: no API server has such a kind. */
 export function isKustomization(value: Json): boolean {
   return stringAt(value, "apiVersion")?.startsWith("kustomize.config.k8s.io/") === true;
 }

@@ -2,7 +2,7 @@ import { type ReviewResult, type ReviewViolation, SIGNS, summaryOf } from "../..
 import { tableRows } from "../output/table.ts";
 import { printable, type Terminal } from "../output/terminal.ts";
 
-/** One row an object, further changes on rows of their own. */
+/** One row per object, further changes on separate rows. */
 export function printTable(
   results: readonly ReviewResult[],
   { out, paint, width }: Terminal,
@@ -16,7 +16,7 @@ export function printTable(
   const columns = places === undefined ? HEADER : [...HEADER, "PLACE"];
   const [header = [], ...printed] = tableRows(columns, rows, width);
   for (const line of header) out(line);
-  // Where the column of verdicts begins, whatever the lengths of names.
+  // The column of verdicts, aligned for any lengths of names.
   const start = (header[0] ?? "").indexOf(VERDICT);
   for (const [i, [first = "", ...more]] of printed.entries()) {
     const verdict = rows[i]?.[1] ?? "";
@@ -99,7 +99,7 @@ export function summaryLine(results: readonly ReviewResult[]): string {
   return `${count} ${count === 1 ? "object" : "objects"}: ${unchanged} unchanged, ${patched} patched, ${denied} denied${pods}`;
 }
 
-/** What to do next about a denial. */
+/** The next step after a denial. */
 export function nextStep(results: readonly ReviewResult[], name: string): string | undefined {
   const found = results.flatMap(({ violations, podViolations = [] }) => [...violations, ...podViolations]);
   const codes = [...new Set(found.map(({ code }) => code))];

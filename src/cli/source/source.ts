@@ -31,15 +31,15 @@ interface ConfiguredOptions {
 }
 
 interface AssembleOptions {
-  /** A module that takes part even if it is off: its own command runs. */
+  /** A module that is included even if it is off: its own command runs. */
   readonly always?: string;
-  /** The cluster that is judged: without --config the configuration of its installation counts. */
+  /** The evaluated cluster: without --config the configuration of its installation applies. */
   readonly live?: ReadInstalledOptions | undefined;
-  /** The command asks what would happen: modules judge for other components as well. */
+  /** The command asks what would happen: modules evaluate for other components as well. */
   readonly foresight?: true;
 }
 
-/** An assembly as the flags of a command and its configuration say. */
+/** An assembly for the flags of a command and its configuration. */
 export async function assembleFor(
   options: ConfiguredOptions & ApiServerOptions,
   io: Io,
@@ -74,7 +74,10 @@ function foreseeing({ modules, installation, gates }: Assembly): Assembly {
   return new Assembly(modules, { ...installation, settings }, gates);
 }
 
-/** The enabled modules and the check of their policies. @param always A module that takes part even if it is off: its own command runs. */
+/**
+ * The enabled modules and the check of their policies. @param always A module that is included even if it is off: its
+ * own command runs.
+ */
 export function assembleModules(
   modules: readonly Module[],
   options: Pick<SourceOptions, "featureGates"> = {},

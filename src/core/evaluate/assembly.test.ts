@@ -179,7 +179,7 @@ describe("policies", () => {
   test.each<[string, JsonObject]>([
     ["no metadata", { metadata: null }],
     ["metadata a list", { metadata: [] }],
-    ["a spec that is a text", { spec: "x" }],
+    ["a spec that is a string", { spec: "x" }],
     ["no apiVersion", { apiVersion: 17 }],
     ["__proto__ in it", JSON.parse('{"__proto__": {"say": "x"}, "spec": {"__proto__": {"say": "x"}}}')],
   ])("hostile: %s", (_what, change) => {

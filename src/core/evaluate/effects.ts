@@ -153,7 +153,7 @@ function observedIn({ findings }: Evaluation): Observed[] {
 function objectOf({ kind: type, namespace, name, object, oldObject }: AdmissionRequest): ObjectReference {
   const { group, version, kind } = type;
   const uid = stringAt(object, "metadata", "uid") ?? stringAt(oldObject, "metadata", "uid");
-  // The namespace of a request for a Namespace is its own name, though the object is cluster-scoped.
+  // The namespace of a request for a Namespace is its own name, although the object is cluster-scoped.
   const scoped = namespace !== "" && !(group === "" && kind === "Namespace");
   return {
     apiVersion: group === "" ? version : `${group}/${version}`,

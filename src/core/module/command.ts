@@ -6,8 +6,9 @@ import type { Code, Module } from "./module.ts";
 import type { PlannedWrite } from "./reconciler.ts";
 
 /**
- * Commands as data. A module declares them in a light file; the command line turns declarations into commands, reads files and clusters,
- * prints results and makes the planned writes. What a command computes is a pure function, loaded when the command runs.
+ * Commands as data. A module declares them in a light file; the command line turns declarations into commands, reads
+ * files and clusters, prints results and makes the planned writes. The computation of a command is a pure function,
+ * loaded when the command runs.
  */
 
 type Values = Readonly<Record<string, unknown>>;
@@ -47,13 +48,13 @@ export interface InputDocuments {
   readonly documents: readonly Json[];
 }
 
-/** What a command reads beside its arguments: without `--source` the cluster of the kubeconfig. */
+/** The inputs of a command beside its arguments: without `--source` the cluster of the kubeconfig. */
 export interface CommandSource {
-  /** Whether `--source DIR` may take the place of a cluster, or with `--cluster` that of its policies. */
+  /** Whether `--source DIR` may replace a cluster, or with `--cluster` its policies. */
   readonly files: boolean;
-  /** Reads what only a leader needs as well. */
+  /** Also reads leader-only resources. */
   readonly leaderReads?: true;
-  /** What to do without the right to read policies: `name workloads instead`. */
+  /** The remedy without permission to read policies: `name workloads instead`. */
   readonly forbiddenHint?: string;
   /** The command is about objects alone: a cluster is read only by its needs, and files without policies are as good as others. */
   readonly objectsOnly?: true;
@@ -114,7 +115,7 @@ export interface Command<Args extends object = Values, Flags extends object = Va
   readonly args?: { readonly [Name in keyof Args]-?: Argument };
   /** By camel case name: `dryRun` is `--dry-run`. */
   readonly flags?: { readonly [Name in keyof Flags]-?: Flag };
-  /** What follows the command's name. */
+  /** The arguments after the command's name. */
   readonly examples: readonly string[];
   /** What each exit code means for this command. */
   readonly exitCodes: {
@@ -131,7 +132,7 @@ export interface Command<Args extends object = Values, Flags extends object = Va
   readonly judges?: true;
   /** @default only its arguments and flags */
   readonly source?: CommandSource;
-  /** Takes `-n` and `-A`. `live`: without either, files are read whole, and only a cluster by its default namespace. */
+  /** Accepts `-n` and `-A`. `live`: without either, files are read completely, and only a cluster by its default namespace. */
   readonly namespaced?: true | "live";
   /** @default nothing */
   readonly writes?: CommandWrites;
@@ -150,10 +151,10 @@ export interface CommandGroup {
 export interface CommandCall<Args extends object = object, Flags extends object = object> {
   readonly args: Args;
   readonly flags: Flags;
-  /** Absent: all namespaces, or the command takes none. */
+  /** Absent: all namespaces, or the command has none. */
   readonly namespace: string | undefined;
   readonly module: Module;
-  /** Without policies and objects where the command reads no source. */
+  /** Without policies and objects if the command reads no source. */
   readonly assembly: Assembly;
   /** Whether the source is a live cluster. */
   readonly live: boolean;
@@ -168,14 +169,14 @@ export interface CommandCall<Args extends object = object, Flags extends object 
 }
 
 export interface CommandCode<Args extends object = Values, Flags extends object = Values> {
-  /** What is wrong with the call, before anything is read. */
+  /** Problems of the call, before anything is read. */
   readonly check?: (call: CommandCall<Args, Flags>) => string | undefined;
   /**
    * The shape of `data`, below `apiVersion` and `kind`: published as a JSON Schema. Strict. @default the command prints manifests, or what
    * became of its writes
    */
   readonly shape?: z.ZodObject;
-  /** Whether this call reads policies and objects, where no source is named. @default always */
+  /** Whether this call reads policies and objects, if no source is named. @default always */
   readonly needsView?: (call: CommandCall<Args, Flags>) => boolean;
   readonly run: (call: CommandCall<Args, Flags>) => CommandRun | CommandResult;
 }
@@ -203,12 +204,12 @@ export type CommandResult = CommandReport | CommandPlan | { readonly wrong: stri
 interface Messages {
   /** Hints, on stderr; suppressed by `--quiet`. */
   readonly notes?: readonly string[];
-  /** What could not be done, on stderr. */
+  /** Failures, on stderr. */
   readonly errors?: readonly string[];
 }
 
 export interface CommandReport extends Messages {
-  /** What `-o json` and `-o yaml` print. */
+  /** The output of `-o json` and `-o yaml`. */
   readonly data: Json;
   readonly table?: { readonly columns: readonly string[]; readonly rows: readonly (readonly string[])[] };
   /** The line below the table. */
@@ -222,10 +223,13 @@ export interface CommandReport extends Messages {
   readonly exit: "fine" | "found" | "failed";
 }
 
-/** Objects to write. The command line finds what would change, by a dry run in the cluster, then writes and shows what became of each. */
+/**
+ * Objects to write. The command line determines the changes by a dry run in the cluster, then writes and shows the
+ * result of each.
+ */
 export interface CommandPlan extends Messages {
   readonly changes: readonly PlannedChange[];
-  /** How many are written at once. @default 1 */
+  /** The number of concurrent writes. @default 1 */
   readonly parallel?: number;
   /** After each. @default 0 */
   readonly pauseSeconds?: number;
@@ -234,18 +238,18 @@ export interface CommandPlan extends Messages {
 export interface PlannedChange {
   readonly kind: string;
   readonly of: { readonly resource: string; readonly namespace?: string; readonly name: string };
-  /** From the object as it is stored, so that a conflict is planned again. */
+  /** From the stored object, so that a conflict is planned again. */
   readonly plan: (stored: JsonObject | undefined) => PlannedWrite | { readonly failed: string } | "unchanged";
-  /** What the write came to, from the object before and after. @default the difference of both */
+  /** The result of the write, from the object before and after. @default the difference of both */
   readonly outcome?: (stored: JsonObject | undefined, written: JsonObject | undefined) => WriteOutcome;
 }
 
 export type WriteOutcome =
   | { readonly changes: readonly string[] }
-  /** `undo` is sent where the write was not a dry run. */
+  /** `undo` is sent if the write was not a dry run. */
   | { readonly failed: string; readonly undo?: PlannedWrite };
 
-/** Declares a command. The command line handles commands of all types alike, so the types are forgotten here, in one place. */
+/** Declares a command. The command line handles commands of all types alike, so the types are erased here, in one place. */
 export function defineCommand<Args extends object = Values, Flags extends object = Values>(
   command: Command<Args, Flags>,
 ): Command {

@@ -116,14 +116,14 @@ export function policyCheck(modules: readonly Module[], off: readonly Module[] =
   });
 }
 
-/** The kinds of a module that is off: their objects are read, so that they say it, and do nothing. */
+/** The kinds of a disabled module: their objects are read to report that they have no effect. */
 function ignoredKinds({ name, kinds }: Module): Kind<never>[] {
   return kinds
     .filter(({ takeOver }) => takeOver !== "never")
     .map(({ check: _check, refused: _refused, ...kind }) => ({
       ...kind,
       ignored: true,
-      // Settings of a module have no `enabled`: of a module that is off, nothing else needs to be known.
+      // The settings type of a module has no `enabled`: for a disabled module nothing else needs to be known.
       registered: [{ ...moduleEnabled(name), default: false }],
       prepare: () => ({ policy: undefined, problems: [] }),
     }));
@@ -136,7 +136,7 @@ type IgnoredKey = {
   readonly name: string;
 };
 
-/** Replaces the status that a module left in its policies: what it says of an effect was true before the configuration changed. */
+/** Replaces the status that a module left in its policies: its claims were true before the configuration changed. */
 function ignoredPoliciesReconciler(kinds: readonly Kind[]): Reconciler<IgnoredKey> {
   const byResource = new Map(kinds.filter(hasStatus).map((kind) => [kindResource(kind), kind]));
   const why = (resource: string, { assembly }: KeysContext): string | undefined => {

@@ -9,18 +9,18 @@ export interface ValueCondition {
   /** Path in the spec of UsherConfiguration. */
   readonly setting: readonly string[];
   readonly equals: string | boolean;
-  /** What counts where the setting is absent. */
+  /** The default of an absent setting. */
   readonly default: string | boolean;
 }
 
-/** The resource that the condition stands at is in this list of the configuration. An absent list has all. */
+/** The condition's resource is in this list of the configuration. An absent list contains all. */
 export interface ListedCondition {
   readonly listed: readonly string[];
 }
 
 export type SettingCondition = ValueCondition | ListedCondition;
 
-/** The spec of UsherConfiguration, as far as conditions ask for it. */
+/** The spec of UsherConfiguration, as far as conditions need it. */
 type ConfiguredValues = JsonObject;
 
 export function configuredValues(installation: Installation, gates: Gates): ConfiguredValues {
@@ -39,7 +39,7 @@ export function configuredValues(installation: Installation, gates: Gates): Conf
   };
 }
 
-/** Whether all of them hold. @param resource What a `listed` condition is about: `deployments.apps` */
+/** Whether all of them hold. @param resource The resource of a `listed` condition: `deployments.apps` */
 export function holds(
   conditions: readonly SettingCondition[] = [],
   values: ConfiguredValues,
@@ -52,7 +52,7 @@ export function holds(
   });
 }
 
-/** Whether a module takes part at all. */
+/** Whether a module is on. */
 export function moduleEnabled(module: string): ValueCondition {
   return { setting: ["modules", module, "enabled"], equals: true, default: true };
 }
@@ -61,7 +61,7 @@ export function gateEnabled(gate: Gate): ValueCondition {
   return { setting: ["featureGates", gate.name], equals: true, default: gate.default };
 }
 
-/** A setting of a module, from the values that its module was given. */
+/** A setting of a module, from the values of its module. */
 export function moduleSetting(
   module: string,
   path: readonly string[],
@@ -78,7 +78,10 @@ export const PREVIEWS_POLICIES: ValueCondition = {
   equals: true,
   default: true,
 };
-/** The watchdog runs only if usher writes the webhook configurations: otherwise no annotation says which entries may be opened. */
+/**
+ * The watchdog runs only if usher writes the webhook configurations: otherwise no annotation marks the entries that may
+ * be opened.
+ */
 export const RUNS_WATCHDOG: readonly ValueCondition[] = [
   MANAGES_WEBHOOKS,
   { setting: ["watchdog", "enabled"], equals: true, default: true },

@@ -5,7 +5,7 @@ import { tidyRules } from "../module/rules.ts";
 import { safeguard } from "../module/safeguard.ts";
 import { injectorAnnotations } from "./certificates.ts";
 
-/** Where the API server finds usher: a service in the cluster, or a URL without a path. */
+/** How the API server reaches usher: a service in the cluster, or a URL without a path. */
 type Endpoint =
   | { readonly service: { readonly name: string; readonly namespace: string; readonly port: number } }
   | { readonly url: string };
@@ -14,9 +14,9 @@ export interface WebhookOptions {
   readonly endpoint: Endpoint;
   /** The certificates to trust: PEM in base64, as the field holds it. @default the system's */
   readonly caBundle?: string;
-  /** An unguessable first segment of every path, by which usher knows API servers. @default none */
+  /** An unguessable first segment of every path, by which usher recognizes API servers. @default none */
   readonly pathToken?: string;
-  /** Of both configurations, beside those by which an injector knows them. */
+  /** Of both configurations, in addition to an injector's. */
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
@@ -34,8 +34,8 @@ const NAME_LENGTH = 253;
 const TIMEOUT_SECONDS = { least: 1, most: 30 };
 
 /**
- * Both configurations, always both: an entry that is no longer wanted must go, and that takes a configuration without it.
- * Hooks go through `safeguard` here, so that nothing else can be registered.
+ * Both configurations, always both: to remove an entry, the configuration must be written without it. Hooks go through
+ * `safeguard` here, so that nothing else can be registered.
  */
 export function webhookConfigurations(
   hooks: readonly Hook[],
@@ -79,7 +79,7 @@ function configuration(
   };
 }
 
-/** Names of the entries that the watchdog may open. It knows no modules, so the replicas say it in the configuration itself. */
+/** Names of the entries that the watchdog may open. It knows no modules, so the replicas mark them in the configuration itself. */
 export const OPENABLE_ANNOTATION = "usher.dev/openable";
 
 function isOpenable(
@@ -89,7 +89,7 @@ function isOpenable(
   return failure === "closed" && (staysClosed !== true || watchdog.open.includes(module));
 }
 
-/** A hook without what the API server would refuse; nothing where it asks for nothing. */
+/** A hook in a form that the API server accepts; `undefined` if it matches nothing. */
 function plainHook(hook: Hook, notes: string[]): Hook | undefined {
   if (hook.rules.length === 0 || hook.withdrawn === true) return undefined;
   const rules = tidyRules(hook.rules);
@@ -112,7 +112,7 @@ function plainHook(hook: Hook, notes: string[]): Hook | undefined {
   return { ...hook, rules, timeoutSeconds };
 }
 
-/** Hooks alike in all but their rules, in the order of the first of each; cut where the name would become too long. */
+/** Hooks that differ only in their rules, in the order of the first of each; split if the name would become too long. */
 function entries(hooks: readonly Hook[], openable: (hook: Hook) => boolean): Hook[][] {
   const groups: Hook[][] = [];
   const open = new Map<string, Hook[]>();
@@ -142,8 +142,8 @@ function likeness(hook: Hook, openable: boolean): string {
 }
 
 /**
- * The hooks of an entry, each a part of its own, so that a refusal names hooks as the documents do: `placement.pod-os.usher.dev`. Names
- * of hooks are unique and have no dots, so names of entries are unique, too.
+ * The hooks of an entry, each a part of its name, so that a refusal names hooks as the documents do:
+ * `placement.pod-os.usher.dev`. Names of hooks are unique and have no dots, so names of entries are unique, too.
  */
 function entryName(hooks: readonly Hook[]): string {
   return [...hooks.map(({ name }) => name), DOMAIN].join(".");
@@ -160,7 +160,7 @@ function entry(group: readonly Hook[], name: string, options: WebhookOptions): J
     name,
     admissionReviewVersions: ["v1"],
     clientConfig: clientConfig(path, options),
-    // The same object may come under another group or version: it is the same pod that is placed.
+    // The same object may be sent in another group or version: it is the same pod.
     matchPolicy: "Equivalent",
     rules: tidyRules(group.flatMap(({ rules }) => rules)).map(ruleWithOperations),
     namespaceSelector: selector(first.namespaces),

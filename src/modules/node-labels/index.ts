@@ -33,7 +33,7 @@ export const nodeLabels = defineModule<Policy>({
         ["metadata", "annotations"],
         ["spec", "taints"],
       ],
-      // A new node comes with the request; only the controller looks at existing ones.
+      // A new node comes with the request; only the controller reads existing ones.
       leaderOnly: true,
       why: "compare nodes with the rules",
     },
@@ -49,7 +49,7 @@ export const nodeLabels = defineModule<Policy>({
       why: "see whether node-label-operator still changes nodes",
     },
     {
-      // Whether it is served says which NodeRestriction the API server has.
+      // Whether it is served determines which NodeRestriction the API server has.
       resource: "clusterversions",
       group: "config.openshift.io",
       version: "v1",
@@ -74,7 +74,7 @@ export const nodeLabels = defineModule<Policy>({
           scope: "Cluster",
         },
       ],
-      // The controller labels a node that joins unlabelled at once; one that can't join is an outage.
+      // The controller labels a node that joins unlabelled immediately; one that can't join is an outage.
       failure: "open",
       tooLarge: "allow",
       timeoutSeconds: 1,

@@ -48,7 +48,7 @@ describe("a rule is invalid", () => {
     ["a bad taint", { ...GOOD, taints: [{ key: "a b", effect: "NoSchedule" }] }, /taints\[0\]\.key/],
     ["an unknown effect", { ...GOOD, taints: [{ key: "a", effect: "Never" }] }, /taints\[0\]\.effect/],
     [
-      "one taint twice",
+      "a duplicate taint",
       {
         ...GOOD,
         taints: [
@@ -91,7 +91,7 @@ describe("a rule is admitted with a warning", () => {
   it.each<[string, JsonObject, RegExp]>([
     ["for a key without a slash", { ...GOOD, labels: { plain: "x" } }, /has no domain/],
     [
-      "for what a node can't register with",
+      "for a key that a node can't register with",
       { ...GOOD, labels: { "node-role.kubernetes.io/edge": "" } },
       /USHER-L02/,
     ],
@@ -123,7 +123,7 @@ describe("an OwnedLabels", () => {
   it.each<[string, JsonObject, JsonObject, RegExp]>([
     ["of everything", {}, {}, /without them every label would be owned/],
     ["of an empty domain", { domain: "" }, {}, /must not be empty/],
-    ["of what is no domain", { domain: "A B" }, {}, /is not a DNS subdomain/],
+    ["of an invalid domain", { domain: "A B" }, {}, /is not a DNS subdomain/],
     ["of a bad pattern", { namePattern: "a(" }, {}, /is not a valid pattern: missing closing \)/],
     ["of kubernetes.io", { domain: "kubernetes.io" }, {}, /USHER-L03.*acknowledge: kubernetes.io/],
     ["of a whole subdomain", { domain: "node-role.kubernetes.io" }, {}, /USHER-L03/],
@@ -178,7 +178,7 @@ describe("an object without effect is admitted with a warning", () => {
     ["a rule outside of the namespace", rule("r", GOOD), { namespace: "rules" }, elsewhere],
     ["an ownership outside of it", owned("o", { domain: "a.b" }), { namespace: "rules" }, elsewhere],
     ["a rule inside", rule("r", GOOD, { namespace: "rules" }), { namespace: "rules" }, undefined],
-    ["a rule where any namespace counts", rule("r", GOOD), {}, undefined],
+    ["a rule if any namespace counts", rule("r", GOOD), {}, undefined],
   ])("%s", (_what, object, settings, text) => {
     expect(here(object, settings)).toEqual(
       text === undefined ? [] : [["warning", expect.stringMatching(text)]],

@@ -5,7 +5,10 @@ import type { View } from "../../core/view/view.ts";
 
 export const WEBHOOKS = "mutatingwebhookconfigurations.admissionregistration.k8s.io";
 
-/** Set by node-label-operator on every Labels. Once it is uninstalled, nothing else removes the finalizer, and they can't be deleted. */
+/**
+ * node-label-operator sets it on every Labels. Once it is uninstalled, nothing else removes the finalizer, and they
+ * can't be deleted.
+ */
 export const FINALIZER = "node-label-operator.openshift.io/finalizer";
 
 /** The name and the path of its webhook; OLM generates the name of the configuration. */
@@ -20,7 +23,7 @@ export const PREDECESSORS: readonly Predecessor[] = [
   { name: "node-label-operator-mutating-webhook-configuration", meaning: MEANING },
 ];
 
-/** What it means that the webhook is still registered; `undefined` where it is not. */
+/** The consequence of the still registered webhook; `undefined` if it is not registered. */
 export function livePredecessor(view: View): string | undefined {
   for (const configuration of view.list(WEBHOOKS)) {
     for (const webhook of listAt(configuration, "webhooks")) {

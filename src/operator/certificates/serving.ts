@@ -13,19 +13,19 @@ import { PublishedWebhooks } from "./published-webhooks.ts";
 import type { WebhookCertificates } from "./webhook-certificates.ts";
 
 export interface ServingOptions {
-  /** The mounted certificate; in mode Own there is none, unless another system looks after certificate and webhooks. */
+  /** The mounted certificate; absent in mode Own, unless another system manages certificate and webhooks. */
   readonly files: CertificateFiles | undefined;
 }
 
-/** The certificate that a replica serves with, and how it knows API servers. */
+/** The certificate that a replica serves with, and how it recognizes API servers. */
 interface ServingCertificate {
-  /** Absent where the files are served as they are. */
+  /** Absent if the files are served unchanged. */
   readonly pair: LivePair | undefined;
-  /** What the leader registers webhooks with; absent where it looks after none. */
+  /** The certificates that the leader registers webhooks with; absent if it manages none. */
   readonly managed: WebhookCertificates | undefined;
-  /** Absent where nothing tells who calls. */
+  /** Absent if callers can't be identified. */
   readonly acceptsToken: AcceptsToken | undefined;
-  /** Whether API servers accept a chain of certificates; `undefined` while that is unknown. */
+  /** Whether API servers trust a certificate chain; `undefined` while that is unknown. */
   readonly trusts: (chain: string) => boolean | undefined;
   readonly stop: () => void;
 }
@@ -39,7 +39,7 @@ interface ServingFound {
   readonly owner?: JsonObject | undefined;
 }
 
-/** Resolves once there is a certificate to serve with, and it is known what API servers trust. */
+/** Resolves once there is a certificate to serve with, and the trust of API servers is known. */
 export async function openServing(
   { client, assembly, log, signal, owner }: ServingFound,
   { files }: ServingOptions,
@@ -66,7 +66,7 @@ export async function openServing(
       ? await openCertificates({ client, namespace, log, signal, owner })
       : await openMounted({ files, published, namespace, writer: BUNDLE_WRITERS[mode], log, signal });
   await published.start();
-  // The writer of the configurations chooses the token, if any.
+  // The author of the configurations chooses the token, if any.
   const acceptsToken = managesWebhooks(installation) ? certificates.acceptsToken : published.acceptsToken;
   return {
     pair: certificates,

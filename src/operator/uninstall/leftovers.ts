@@ -9,13 +9,13 @@ import { managerOf } from "../install/manager.ts";
 import { isOurs } from "../install/ownership-conflict.ts";
 import { cleanUp, cleanupsOf, lookForMarked, type Marked, type StillMarked } from "./cleanup.ts";
 
-/** Marks and objects that modules that are off may have left in a cluster. Replicas no longer have the right to remove them. */
+/** Marks and objects that disabled modules may have left in a cluster. Replicas no longer have permission to remove them. */
 interface Leftovers {
   /** Marks on objects of others. */
   readonly cleanups: readonly Cleanup[];
   /** Objects that usher managed. */
   readonly managed: readonly { readonly module: string; readonly resources: readonly ManagedResource[] }[];
-  /** Stored objects of an installation with more settings on. @default none is looked for */
+  /** Stored objects of an installation with more settings on. @default none are read */
   readonly unwanted?: readonly JsonObject[];
 }
 
@@ -26,8 +26,10 @@ export interface FoundLeftovers {
 }
 
 /**
- * Marks are looked for by the configuration of the running replicas and by the new one. To be called before the first is replaced.
- * @param modules All, on or off. @param declarations Those that are on. @param installed The objects of the installation.
+ * Marks are searched by the configuration of the running replicas and by the new one. To be called before the first is
+ * replaced.
+ * @param modules All, on or off. @param declarations Those that are on. @param installed The objects of the
+ * installation.
  */
 export async function leftoversOf(
   objects: Objects,
@@ -52,8 +54,9 @@ export async function leftoversOf(
 }
 
 /**
- * Stored objects that an installation with everything on has and this one has not. By name, because labels are copied with objects: a role
- * that an administrator derived from one of usher's stays. CRDs stay, because policies would be deleted with them.
+ * Stored objects that an installation with everything on has and this one does not. By name, because labels are copied
+ * with objects: a role that an administrator derived from one of usher's stays. CRDs stay, because policies would be
+ * deleted with them.
  */
 export async function unwantedObjects(
   objects: Objects,
@@ -78,7 +81,7 @@ export async function findLeftovers(objects: Objects, leftovers: Leftovers): Pro
   return { ...(await lookForMarked(objects, leftovers.cleanups)), objects: found };
 }
 
-/** Removes all of it; returns what may still be marked. */
+/** Removes all of it; returns objects that may still be marked. */
 export async function removeLeftovers(
   objects: Objects,
   leftovers: Leftovers,

@@ -7,7 +7,7 @@ import { readPages, withFacts } from "../../module/command-needs.ts";
 import { policyExists, scannedKinds, scanObject, scanPage } from "../drift-scan.ts";
 import type { Injection } from "../injections.ts";
 
-/** Objects read at once: bounds memory, and keeps progress moving on a terminal. */
+/** Objects read at once: bounds memory, and keeps progress visible on a terminal. */
 const PAGE = 200;
 
 /** One workload and its injections, as JSON has it. */

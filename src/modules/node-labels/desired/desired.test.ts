@@ -46,7 +46,7 @@ describe("labels of a node by all rules", () => {
       { [KEY]: "c" },
     ],
     [
-      "the valid one beside it goes on",
+      "the valid one beside it still applies",
       [OWNED, set("r", ["w-[", "w-0"], { [KEY]: "b" })],
       "w-0",
       {},
@@ -226,12 +226,12 @@ describe("nodes by labels", () => {
   });
 });
 
-it("rules of other namespaces are ignored where the configuration names one", () => {
+it("rules of other namespaces are ignored if the configuration names one", () => {
   const index = indexWith([set("r", ["w-0"], { [KEY]: "1" })], { namespace: "usher-rules" });
   expect(patchFor(node("w-0"), index)).toEqual([]);
 });
 
-it("what exceeds the limits of a node is left out, the last rules first", () => {
+it("values beyond the limits of a node are left out, the last rules first", () => {
   const many = Array.from({ length: 2_000 }, (_, i) =>
     set(`r${String(i).padStart(4, "0")}`, [".*"], {
       [`${"d".repeat(60)}.example.com/k${i}`]: "v".repeat(63),

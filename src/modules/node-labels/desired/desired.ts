@@ -9,11 +9,11 @@ import type { InvalidKeys, NodeRule, RuledTaint } from "../rules/rule.ts";
 import type { RuleIndex } from "../rules/rule-index.ts";
 
 /**
- * Bytes of labels of rules on one node. Kubernetes has no limit of its own short of etcd's 1.5 MiB for the whole object, above which a
- * node can't be written any more, and so not even join. A thousand labels fit.
+ * Bytes of rules' labels on one node. Kubernetes' only limit is etcd's 1.5 MiB for the whole object, above which a node
+ * can't be written any more, and so not even join. A thousand labels fit.
  */
 const LABELS_BYTES = 131_072;
-/** Half of what the API server allows all annotations together; the rest is for other writers. */
+/** Half of the API server's limit for all annotations together; the rest is for other writers. */
 const ANNOTATIONS_BYTES = ANNOTATIONS_LIMIT / 2;
 const MOST_TAINTS = 100;
 
@@ -29,7 +29,7 @@ export interface Unwanted {
   readonly owners: readonly [Ownership, ...Ownership[]];
 }
 
-/** What all rules together require of one node. */
+/** The combined requirements of all rules for one node. */
 export interface Desired {
   readonly labels: ReadonlyMap<string, Wanted>;
   readonly annotations: ReadonlyMap<string, Wanted>;
@@ -40,7 +40,7 @@ export interface Desired {
   readonly rules: readonly NodeRule[];
   /** The first rule that requires the startup taint on new nodes. */
   readonly startup: NodeRule | undefined;
-  /** Whether a value that usher set must stay though no rule sets it: an invalid rule may mean to. Taints by `key:effect`. */
+  /** Whether a value that usher set must stay although no rule sets it: an invalid rule may intend to. Taints by `key:effect`. */
   readonly retains: (what: "annotations" | "taints", key: string) => boolean;
 }
 
@@ -81,7 +81,7 @@ function names(rule: NodeRule, what: "annotations" | "taints", key: string): boo
   return rule.taints.some((taint) => `${taint.key}:${taint.effect}` === key);
 }
 
-/** The bytes that annotations of rules may take, beside the node's other annotations and usher's record. */
+/** The maximum bytes of rules' annotations, beside the node's other annotations and usher's record. */
 function roomFor(rules: readonly NodeRule[], present: JsonObject | undefined): number {
   if (present === undefined || rules.every(({ annotations }) => annotations.size === 0))
     return ANNOTATIONS_BYTES;
@@ -94,7 +94,7 @@ function roomFor(rules: readonly NodeRule[], present: JsonObject | undefined): n
   return Math.min(ANNOTATIONS_BYTES, ANNOTATIONS_LIMIT - others);
 }
 
-/** The first rule that sets a key wins. What exceeds the limit is left out, the last first. */
+/** The first rule that sets a key wins. Values beyond the limit are left out, the last first. */
 function gather<V>(
   rules: readonly NodeRule[],
   of: (rule: NodeRule) => ReadonlyMap<string, V>,

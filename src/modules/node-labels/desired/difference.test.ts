@@ -35,7 +35,7 @@ describe("annotations and taints of rules", () => {
     expect(at(second, "spec", "taints", 1)).toMatchObject({ value: "core" });
   });
 
-  it("that were there before the rule stay when it is deleted", () => {
+  it("that existed before the rule stay when it is deleted", () => {
     const had = node(
       "w-0",
       {},
@@ -47,7 +47,7 @@ describe("annotations and taints of rules", () => {
     expect(patched(patched(had, indexWith([rule("r", spec)])), indexWith([]))).toEqual(had);
   });
 
-  it("that another writer changed since then stay", () => {
+  it("that another writer changed since stay", () => {
     const with_ = patched(node("w-0"), indexWith([rule("r", spec)]));
     const changed = {
       ...with_,
@@ -82,7 +82,7 @@ describe("annotations and taints of rules", () => {
     ["no list", { taints: "dedicated=edge:NoSchedule" }],
     ["a value of an annotation", { annotations: { "example.com/site": 7 } }],
     ["no map of annotations", { annotations: ["example.com/site"] }],
-  ])("stay where their rule matches the node and is invalid: %s", (_what, wrong) => {
+  ])("stay if their rule matches the node and is invalid: %s", (_what, wrong) => {
     const with_ = patched(start, indexWith([rule("r", spec)]));
     const after = patched(with_, indexWith([rule("r", { ...spec, ...wrong })]));
     expect(at(after, "spec", "taints")).toEqual(at(with_, "spec", "taints"));
@@ -127,7 +127,7 @@ describe("the startup taint", () => {
     ]);
   });
 
-  it("is removed where no rule matches", () => {
+  it("is removed if no rule matches", () => {
     expect(at(patched(starting, indexWith([])), "spec", "taints")).toBeUndefined();
   });
 

@@ -42,7 +42,7 @@ export interface DifferenceOptions {
   readonly graceLeft?: (ownership: Ownership) => number;
 }
 
-/** What must change on a node to bring it to its desired state. */
+/** The changes that bring a node to its desired state. */
 export function differenceOf(
   node: JsonObject,
   desired: Desired,
@@ -81,7 +81,7 @@ function labelChanges(
   return record;
 }
 
-/** Of several that own a label, the one whose grace period ends first. */
+/** Of several owners of a label, the one whose grace period ends first. */
 function firstDue(
   [first, ...others]: Unwanted["owners"],
   graceLeft: (ownership: Ownership) => number,
@@ -172,7 +172,7 @@ function textOf(map: JsonObject | undefined, key: string): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-/** The values of a node's taints by `key:effect`, of which a node has each once. */
+/** The values of a node's taints by `key:effect`, which is unique on a node. */
 export function taintsOn(node: JsonObject): Map<string, string> {
   const taints = new Map<string, string>();
   for (const taint of listAt(node, "spec", "taints")) {
@@ -188,13 +188,13 @@ export function taintId(taint: Json): string | undefined {
   return key === undefined || effect === undefined ? undefined : `${key}:${effect}`;
 }
 
-/** Neither a key nor an effect holds a colon. */
+/** Neither a key nor an effect contains a colon. */
 export function keyAndEffect(id: string): { readonly key: string; readonly effect: string } {
   const colon = id.lastIndexOf(":");
   return { key: id.slice(0, colon), effect: id.slice(colon + 1) };
 }
 
-/** A taint as a node has it: without a value where that is empty. */
+/** A taint in a node's form: without a value if it is empty. */
 export function writtenTaint({ key, value, effect }: RuledTaint): JsonObject {
   return value === "" ? { key, effect } : { key, value, effect };
 }

@@ -191,7 +191,7 @@ test("very many rules can't either", () => {
   expect(refusalsOf(made, node("n9"), true)).toEqual([]);
 });
 
-test("after a node is created the controller writes only what was deferred", () => {
+test("after a node is created the controller writes only deferred values", () => {
   fc.assert(
     fc.property(wildPolicies, fc.boolean(), (specs, asKubelet) => {
       const policies = specs.map(([spec, metadata], i) =>

@@ -11,7 +11,7 @@ import { RECORD, recordOf } from "../ledger/record.ts";
 const set = (name: string, labels: JsonObject, more: JsonObject = {}) =>
   rule(name, { nodeNamePatterns: ["n.*"], labels, ...more });
 
-/** Each row was measured on a real API server: what it takes from a node that registers itself. */
+/** Each row was measured on a real API server: the labels that it accepts from a node that registers itself. */
 describe("a node that registers itself", () => {
   it.each([
     ["test.openshift.io/foo", true],
@@ -34,7 +34,7 @@ describe("a node that registers itself", () => {
     expect(at(kept, "spec", "taints")).toBeUndefined();
   });
 
-  it("a node that an administrator creates has everything at once", () => {
+  it("a node that an administrator creates gets everything at creation", () => {
     const { node: made } = mutated([set("r", { "node-role.kubernetes.io/edge": "" })], node("n9"));
     expect(at(made, "metadata", "labels", "node-role.kubernetes.io/edge")).toBe("");
     expect(at(made, "spec", "taints")).toBeUndefined();

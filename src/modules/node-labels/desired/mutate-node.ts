@@ -17,9 +17,9 @@ import { type Desired, desiredOf } from "./desired.ts";
 import { keyAndEffect, type NodeChange, taintId, taintsOn, writtenTaint } from "./difference.ts";
 
 /**
- * Sets what all rules require on a node at its creation, so that no client ever sees it without. It never refuses a node, nor sets what
- * the API server would refuse: labels that NodeRestriction denies to a node that registers itself are left to the controller, and the
- * startup taint keeps pods off the node until then.
+ * Sets all rules' values on a node at its creation, so that no client ever sees it without. It never refuses a node,
+ * nor sets what the API server would refuse: labels that NodeRestriction denies to a node that registers itself are
+ * left to the controller, and the startup taint keeps pods off the node until then.
  */
 export function mutateNode(context: Context, index: RuleIndex): Decision {
   const { request, object: draft, view, trace } = context;
@@ -105,7 +105,7 @@ const FORGED_RECORD: Finding = {
   message: `annotation ${RECORD}: only usher writes it`,
 };
 
-/** A record that came with the request is not usher's: it is replaced, or removed. */
+/** A record in the request is not usher's: it is replaced, or removed. */
 function writeRecord({ object: draft }: Context, record: NodeRecord): void {
   const path = ["metadata", "annotations", RECORD];
   const text = recordText(record);
@@ -113,7 +113,7 @@ function writeRecord({ object: draft }: Context, record: NodeRecord): void {
   else if (stringAt(draft.object, ...path) !== undefined) draft.remove(path, FORGED_RECORD);
 }
 
-/** The record on the node names the rule of each key, and stays current as rules change; so provenance leaves these out. */
+/** The record on the node names the rule of each key, and stays current as rules change; so provenance omits these. */
 function applied(
   rule: NodeRule,
   what: NodeChange["what"],

@@ -10,7 +10,7 @@ import { describeChange, describeEntry } from "./describe.ts";
 import { desiredOf } from "./desired.ts";
 import { differenceOf, EVERY_TAINT, type NodeChange, taintsOn } from "./difference.ts";
 
-/** What rules have set on each node, and what they would still change there. */
+/** Values that rules have set on each node, and pending changes. */
 export function* standing(assembly: Assembly): Iterable<Standing> {
   const index = ruleIndexOf(assembly);
   if (index === undefined) return;
@@ -34,7 +34,7 @@ function changeOf(node: NodeChange): StandingChange {
   };
 }
 
-/** By the record on the node, as far as the node still has what it names. */
+/** By the record on the node, as far as the node still has the values. */
 function holdsOf(node: JsonObject): StandingValue[] {
   const { labels, annotations, taints } = recordOf(node);
   const present = taintsOn(node);

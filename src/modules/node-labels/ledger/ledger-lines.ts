@@ -28,7 +28,7 @@ export class LedgerLines implements TaintLedger {
   constructor(lines: Iterable<string>) {
     this.lines = new Set([...lines].filter((line) => line.includes(" ")));
     for (const line of this.lines) {
-      // No part of a taint holds a space.
+      // No part of a taint contains a space.
       const space = line.indexOf(" ");
       const taint = line.slice(0, space);
       const names = this.#names.get(taint);

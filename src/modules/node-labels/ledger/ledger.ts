@@ -16,7 +16,7 @@ import { LedgerLines, linesOf } from "./ledger-lines.ts";
 const NAME = "usher-node-labels";
 const DATA = "taints";
 
-/** Half of what a ConfigMap holds; the oldest lines go first, and their taints stay on nodes. */
+/** Half of a ConfigMap's limit; the oldest lines are dropped first, and their taints stay on nodes. */
 const MOST_BYTES = 524_288;
 
 export function ledgerNeed(namespace: string): Need {
@@ -25,7 +25,7 @@ export function ledgerNeed(namespace: string): Need {
 
 type WithFacts = Pick<ReconcileContext, "facts">;
 
-/** What it takes to read and write the ledger. */
+/** The permissions to read and write the ledger. */
 export interface LedgerAccess {
   readonly index: RuleIndex;
   readonly cache: LedgerCache;
@@ -33,7 +33,7 @@ export interface LedgerAccess {
   readonly namespace: string;
 }
 
-/** The ledger as fetched; `undefined` where it was not, or could not be. */
+/** The fetched ledger; `undefined` if it was not, or could not be. */
 function fetchedLines({ facts }: WithFacts, { cache, namespace }: LedgerAccess): LedgerLines | undefined {
   const fact = facts.of(ledgerNeed(namespace));
   if (fact === undefined || failureOf(fact) !== undefined) return undefined;
@@ -43,7 +43,7 @@ function fetchedLines({ facts }: WithFacts, { cache, namespace }: LedgerAccess):
   return lines;
 }
 
-/** The ledger with its pending lines; `undefined` where it could not be read. */
+/** The ledger with its pending lines; `undefined` if it could not be read. */
 export function fetchedLedger(context: WithFacts, access: LedgerAccess): TaintLedger | undefined {
   const stored = fetchedLines(context, access);
   const { pending: pendingLines } = access.cache;
@@ -52,7 +52,7 @@ export function fetchedLedger(context: WithFacts, access: LedgerAccess): TaintLe
   return { includes: (taint, node) => stored.includes(taint, node) || pending.includes(taint, node) };
 }
 
-/** Writes the taints of all rules down before the rules are gone. */
+/** Records the taints of all rules before the rules are gone. */
 export function reconcileLedger(access: LedgerAccess, context: WithFacts): ReconcileResult<never> | NeedMore {
   if (requiredLines(access).size === 0) return { writes: [] };
   const asked = ledgerNeed(access.namespace);
@@ -62,7 +62,7 @@ export function reconcileLedger(access: LedgerAccess, context: WithFacts): Recon
   return { writes };
 }
 
-/** The writes that complete the ledger; `undefined` where it could not be read. */
+/** The writes that complete the ledger; `undefined` if it could not be read. */
 export function ledgerWrites(access: LedgerAccess, context: WithFacts): readonly PlannedWrite[] | undefined {
   const { namespace } = access;
   const stored = fetchedLines(context, access);
@@ -77,7 +77,7 @@ export function ledgerWrites(access: LedgerAccess, context: WithFacts): readonly
     data: { [DATA]: newest(all).join("\n") },
   };
   const fact = context.facts.of(ledgerNeed(namespace));
-  // Guarded: lines that were written since it was read must not be lost.
+  // Conditional: lines that were written since it was read must not be lost.
   const before = fact !== undefined && "found" in fact ? fact.found : undefined;
   return [{ apply: object, resourceVersion: stringAt(before, "metadata", "resourceVersion") }];
 }
@@ -97,14 +97,14 @@ function newest(lines: readonly string[]): string[] {
   return lines.slice(from);
 }
 
-/** The lines of some changed rules. While the ledger can't be written, nothing else remembers them. */
+/** The lines of changed rules. While the ledger can't be written, they are only kept here. */
 const MOST_PENDING = 4_096;
 
-/** What the leader knows of the ledger without reading it. */
+/** The leader's knowledge of the ledger without reading it. */
 export class LedgerCache {
   /** As last read. */
   lines: LedgerLines | undefined;
-  /** Lines of changed or deleted rules that the ledger has not been seen to hold: mutate-node may have set such a taint. */
+  /** Lines of changed or deleted rules that are not confirmed in the ledger: mutate-node may have set such a taint. */
   readonly pending = new Set<string>();
 
   read(lines: LedgerLines): void {

@@ -2,10 +2,10 @@ import { createHash } from "node:crypto";
 import { at, isObject, type JsonObject, stringAt } from "../../../core/json.ts";
 import { byText } from "../../../core/order.ts";
 
-/** The annotation on a node that records what usher set, and by which rule. */
+/** The annotation on a node that records usher's values, and their rules. */
 export const RECORD = "usher.dev/node-labels";
 
-/** The most bytes of the record: together with all other annotations it must stay below the API server's limit. */
+/** The maximum bytes of the record: together with all other annotations it must stay below the API server's limit. */
 export const RECORD_BYTES = 65_536;
 
 /** The rule that set a key, and the value: a key with another value by now was changed by another writer. */
@@ -14,7 +14,7 @@ export interface Recorded {
   readonly value: string;
 }
 
-/** What usher set on a node. Labels are removed by ownership, so for them only the rule is recorded, for readers. */
+/** Usher's values on a node. Labels are removed by ownership, so only their rule is recorded, for readers. */
 export interface NodeRecord {
   readonly labels: ReadonlyMap<string, string>;
   readonly annotations: ReadonlyMap<string, Recorded>;
@@ -22,7 +22,7 @@ export interface NodeRecord {
   readonly taints: ReadonlyMap<string, Recorded>;
 }
 
-/** Reads the record. Every writer of the node may change it, so it is no more than a hint. */
+/** Reads the record. Every writer of the node may change it, so it is only a hint. */
 export function recordOf(node: JsonObject): NodeRecord {
   const labels = new Map<string, string>();
   const read = parsed(stringAt(node, "metadata", "annotations", RECORD));
@@ -58,7 +58,7 @@ function pairsIn(read: JsonObject, field: string): Map<string, Recorded> {
   return found;
 }
 
-/** The record as canonical JSON; `undefined` where it is empty. Labels are left out where it would be too large. */
+/** The record as canonical JSON; `undefined` if it is empty. Labels are left out if it would be too large. */
 export function recordText({ labels, annotations, taints }: NodeRecord): string | undefined {
   const needed = {
     ...(annotations.size === 0 ? {} : { annotations: sorted(annotations) }),

@@ -27,7 +27,7 @@ const DEDICATED = { key: "dedicated", value: "edge", effect: "NoSchedule" };
 /** A node that differs from its desired state in the view, and in this way in the API server. */
 function writesOf(assembly: Assembly, ...objects: JsonObject[]) {
   keysOf(assembly, arrived(node("w-0")));
-  // The keys of a new node include the rules that count it, which is a look-up of its own.
+  // The keys of a new node include the rules that count it, which is a separate lookup.
   computed.mockClear();
   keysOf(assembly, arrived(node("w-0", { theirs: "1" })));
   return reconciled(assembly, nodeKey("w-0"), objects);
@@ -43,7 +43,7 @@ describe("for one write the desired state of a node is computed", () => {
     expect(computed).toHaveBeenCalledTimes(2);
   });
 
-  it("no more often where the stored node, and only that, needs the ledger", () => {
+  it("no more often if only the stored node needs the ledger", () => {
     const assembly = nodeLabelsWith([set("r", ["w-.*"], { [KEY]: "1" })]);
     const record = { taints: { "dedicated:NoSchedule": { rule: "default/gone", value: "edge" } } };
     const annotations = { "usher.dev/node-labels": JSON.stringify(record) };
@@ -59,8 +59,8 @@ describe("for one write the desired state of a node is computed", () => {
     expect(computed).toHaveBeenCalledTimes(2);
   });
 
-  it("again where a rule has changed meanwhile", () => {
-    // With so many rules one change updates the index in place.
+  it("again if a rule has changed in the meantime", () => {
+    // With this many rules one change updates the index in place.
     const others = Array.from({ length: 10 }, (_, i) => set(`o${i}`, [`x-${i}`], { [KEY]: "1" }));
     const assembly = nodeLabelsWith([...others, set("r", ["w-.*"], { [KEY]: "1" })]);
     expect(keysOf(assembly, arrived(right("w-0", "2")))).toContainEqual(nodeKey("w-0"));

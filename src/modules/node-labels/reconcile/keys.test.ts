@@ -28,7 +28,7 @@ function sorted(keys: readonly NodeLabelsKey[]): NodeLabelsKey[] {
   return keys.toSorted((a, b) => (describeKey(a) < describeKey(b) ? -1 : 1));
 }
 
-/** All keys that come of these, and how many each step of a sweep brought. */
+/** All keys of these, and how many each step of a sweep yielded. */
 function followed(
   assembly: Assembly,
   first: readonly NodeLabelsKey[],
@@ -60,7 +60,7 @@ describe("the keys of a changed rule are only the nodes that it affects", () => 
     ["a new one that agrees: none", arrived(set("s", ["w-7"], { [KEY]: "1" })), 0],
     ["a new one that loses: none", arrived(set("z", ["w-7"], { [KEY]: "2" })), 0],
     ["a new one that wins: that", arrived(set("z", ["w-7"], { [KEY]: "2" }, { priority: 1 })), 1],
-    ["one for nodes that are not there: none", arrived(set("s", ["x.*"], { "a/b": "1" })), 0],
+    ["one for missing nodes: none", arrived(set("s", ["x.*"], { "a/b": "1" })), 0],
     [
       "only its metadata: none",
       arrived(rule("r", { nodeNamePatterns: ["w-.*"], labels: { [KEY]: "1" } }, { finalizers: ["x"] })),
@@ -72,7 +72,7 @@ describe("the keys of a changed rule are only the nodes that it affects", () => 
     expect(nodeNames(keysOf(nodeLabelsWith(base), change))).toHaveLength(count);
   });
 
-  it("where its labels are owned, those that it no longer covers", () => {
+  it("if its labels are owned, those that it no longer covers", () => {
     const assembly = nodeLabelsWith([...base, owned("o", { domain: "test.openshift.io" })]);
     expect(nodeNames(keysOf(assembly, arrived(set("r", ["w-1.*"], { [KEY]: "1" }))))).toHaveLength(9);
     expect(nodeNames(keysOf(assembly, left(set("r", ["w-1.*"], {}))))).toHaveLength(11);
@@ -103,7 +103,7 @@ describe("the keys of a changed rule are only the nodes that it affects", () => 
     expect(reconciled(assembly, SWEEP, []).enqueue).toEqual([]);
   });
 
-  it("very many rules share one sweep, which has another round for those that change meanwhile", () => {
+  it("very many rules share one sweep, with another round for later changes", () => {
     const many = Array.from({ length: 1_000 }, (_, i) => right(`w-${i}`));
     const rules = Array.from({ length: 100 }, (_, i) => set(`r${i}`, [`.*[05]`], { [`a/k${i}`]: "1" }));
     const assembly = nodeLabelsWith([...rules, ...many]);
@@ -118,7 +118,7 @@ describe("the keys of a changed rule are only the nodes that it affects", () => 
     for (let i = 0; i < 100; i++) expect(after.keys).toContainEqual(policyKey(RULES, "default", `r${i}`));
   });
 
-  it("during a sweep, also nodes of a rule that changes meanwhile", () => {
+  it("during a sweep, also nodes of a rule that changes in the meantime", () => {
     const many = ["a", "b"].flatMap((x) => Array.from({ length: 300 }, (_, i) => right(`${x}-${i}`)));
     const rules = [set("a", ["a-.*"], { [KEY]: "1" }), set("b", ["b-.*"], { [KEY]: "1" })];
     const assembly = nodeLabelsWith([...rules, ...many]);
@@ -182,7 +182,7 @@ describe("the keys of a changed rule are only the nodes that it affects", () => 
 });
 
 describe("the keys of a changed node", () => {
-  it("is the node where it needs work, and the rules that count it where it was created or deleted", () => {
+  it("includes the node if it needs work, and the rules that count it if it was created or deleted", () => {
     const assembly = nodeLabelsWith([set("r", ["w-.*"], { [KEY]: "1" })]);
     expect(keysOf(assembly, arrived(node("w-0")))).toEqual([
       nodeKey("w-0"),
@@ -194,7 +194,7 @@ describe("the keys of a changed node", () => {
     expect(keysOf(assembly, arrived(node("x")))).toEqual([]);
   });
 
-  it("includes all rules that matched or match where a label changes one of them, else none", () => {
+  it("includes all rules whose match changes with a label, else none", () => {
     const selecting = rule("s", { nodeSelector: { matchLabels: { rack: "7" } }, labels: { "a/b": "s" } });
     const p = set("p", ["n-0"], { "a/b": "p" });
     const done = { "a/b": "p" };

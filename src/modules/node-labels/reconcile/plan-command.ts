@@ -22,7 +22,7 @@ interface PlannedNodeChange {
   readonly effect?: string;
   readonly from?: string;
   readonly to?: string;
-  /** The policy, as `namespace/name`; absent where it is the module's own. */
+  /** The policy, as `namespace/name`; absent if it is the module's own. */
   readonly by?: string;
   /** As the table has it: `taint dedicated=edge:NoSchedule` */
   readonly message: string;
@@ -35,7 +35,7 @@ interface PlannedConflict {
   readonly what: NodeChange["what"];
   readonly key: string;
   readonly effect?: string;
-  /** What the rule sets, and what the winning rule sets. */
+  /** The rule's value, and the winning rule's value. */
   readonly value: string;
   readonly winning: string;
   readonly rule: string;
@@ -92,7 +92,7 @@ const shape = z.strictObject({
   }),
 });
 
-/** Shows what the reconciler would change on nodes, and what rules do not get because others win. */
+/** Shows the reconciler's changes on nodes, and values that rules lose to others. */
 export const planCode: CommandCode = {
   shape,
   run: ({ assembly }) => {
@@ -111,7 +111,7 @@ export const planCode: CommandCode = {
   },
 };
 
-/** What would be added, changed and removed, in the order of the nodes' names. */
+/** Additions, changes and removals, in the order of the nodes' names. */
 function nodePlans(assembly: Assembly): NodePlan[] {
   const index = ruleIndexOf(assembly);
   if (index === undefined) return [];

@@ -5,7 +5,7 @@ import { ACKNOWLEDGE, type Ownership, owns } from "../rules/ownership.ts";
 import type { NodeRule } from "../rules/rule.ts";
 import { type Policy, RuleIndex } from "../rules/rule-index.ts";
 
-/** Whether a changed policy means the same as before: its status, labels and finalizers affect no node. */
+/** Whether a changed policy is equivalent to the previous one: its status, labels and finalizers affect no node. */
 export function isUnchanged({ before, object }: Change): boolean {
   if (before === undefined || object === undefined) return false;
   return (
@@ -17,7 +17,7 @@ export function isUnchanged({ before, object }: Change): boolean {
 
 /** The nodes and rules that changed policies can affect. */
 export interface PolicyReach {
-  /** Only these nodes, where every pattern is a whole name; `undefined`: any node. */
+  /** Only these nodes, if every pattern is a whole name; `undefined`: any node. */
   readonly names: readonly string[] | undefined;
   /** Rules whose nodeSelector names a label that the policies set or own, or did. */
   readonly dependents: ReadonlySet<NodeRule>;

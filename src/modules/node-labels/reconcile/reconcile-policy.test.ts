@@ -49,7 +49,7 @@ describe("reconciling a policy", () => {
     });
   });
 
-  it("has events for conflicts that the status lists, and none for the rest", () => {
+  it("has events for listed conflicts, and none for the rest", () => {
     const others = Array.from({ length: 20 }, (_, i) => set(`o${i}`, ["w-0"], { [KEY]: `${i + 2}` }));
     const [, loser = {}] = rules;
     const assembly = nodeLabelsWith([loser, ...others, ...nodes]);
@@ -64,7 +64,7 @@ describe("reconciling a policy", () => {
     expect(again.events).toEqual([]);
   });
 
-  it("counts a rule that stays as it is once in five seconds, and a changed one at once", () => {
+  it("counts an unchanged rule once in five seconds, and a changed one immediately", () => {
     const [first] = rules;
     const assembly = nodeLabelsWith([...rules, ...nodes]);
     const key = policyKey(RULES, "default", "a");
@@ -80,7 +80,7 @@ describe("reconciling a policy", () => {
     expect(reconciled(assembly, key, there, { now: NOW + 5_000 }).writes).toHaveLength(1);
   });
 
-  it("counts at once where its status could not be written, or the clock was set back", () => {
+  it("counts immediately if its status could not be written, or the clock was set back", () => {
     const assembly = nodeLabelsWith([...rules, ...nodes]);
     const key = policyKey(RULES, "default", "a");
     const there = [stored(rules[0] as JsonObject)];
@@ -179,7 +179,7 @@ describe("reconciling a policy", () => {
     expect(last.writes).toMatchObject([{ patch: [{ path: "/metadata/finalizers", value: [] }] }]);
   });
 
-  it("reports upstream's webhook, whatever the name that OLM gave its configuration", () => {
+  it("reports upstream's webhook, under any name that OLM gave its configuration", () => {
     const assembly = nodeLabelsWith(rules.slice(0, 1));
     expect(keysOf(assembly, arrived(webhook))).toEqual([policyKey(RULES, "default", "a")]);
     const result = reconciled(assembly, policyKey(RULES, "default", "a"), [stored(rules[0] as JsonObject)]);

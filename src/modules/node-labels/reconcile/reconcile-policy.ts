@@ -44,7 +44,7 @@ export function reconcilePolicy(
   if ("need" in live) return live;
   const { object, resourceVersion } = live;
   const finalizers = listAt(object, "metadata", "finalizers");
-  // A running node-label-operator would add it again, for ever; but not to an object that is being deleted.
+  // A running node-label-operator would add it again forever; but not to an object that is being deleted.
   const contested = !isBeingDeleted(object) && livePredecessor(context.view) !== undefined;
   if (finalizers.includes(FINALIZER) && !contested) {
     const value = finalizers.filter((one) => one !== FINALIZER);
@@ -93,7 +93,10 @@ function observe(
   };
 }
 
-/** An event for each listed conflict that is not in the status yet. Of unlisted ones the status can't say whether they are new. */
+/**
+ * An event for each listed conflict that is not in the status yet. For unlisted ones the status does not show whether
+ * they are new.
+ */
 function conflictEvents(
   { ref, id }: NodeRule,
   conflicts: readonly RuleConflict[],

@@ -33,7 +33,7 @@ describe("reconciling a node", () => {
   it.each<[string, JsonObject[], JsonObject[], number]>([
     ["an up-to-date node takes no read", [right("w-0")], [], 0],
     ["a deleted node takes no write", [node("w-0")], [], 1],
-    ["a node that is up to date by now takes no write", [node("w-0")], [stored(right("w-0"))], 1],
+    ["a node that is up to date by now needs no write", [node("w-0")], [stored(right("w-0"))], 1],
     [
       "a node that is being deleted takes no write",
       [node("w-0")],
@@ -79,13 +79,13 @@ describe("reconciling a node", () => {
     ["by a later line", 'dedicated=edge:NoSchedule "v"\ndedicated=edge:NoSchedule "w-0"', true],
     ["another taint", 'x=y:NoExecute ".*"', false],
     ["another value", 'dedicated=core:NoSchedule ".*"', false],
-    // A rule that sets it on edge-1 says nothing of an administrator's on w-0.
+    // A rule that sets it on edge-1 does not cover an administrator's on w-0.
     ["the taint for other names", 'dedicated=edge:NoSchedule "edge-.*"', false],
     ["the taint for a part of the name", 'dedicated=edge:NoSchedule "w"', false],
     ["the taint, as it was once written, for no name", "dedicated=edge:NoSchedule", false],
     ["a name that can't be read", "dedicated=edge:NoSchedule [", false],
     ["a pattern that can't be read", 'dedicated=edge:NoSchedule "["', false],
-  ])("removes a taint only where the ledger includes it: %s", (_what, text, off) => {
+  ])("removes a taint only if the ledger includes it: %s", (_what, text, off) => {
     const assembly = nodeLabelsWith([tainted("w-0")]);
     const result = reconciled(assembly, nodeKey("w-0"), [stored(tainted("w-0")), ledger(text)]);
     expect(JSON.stringify(result.writes).includes('"op":"remove","path":"/spec/taints"')).toBe(off);
@@ -106,7 +106,7 @@ describe("reconciling a node", () => {
     expect(reconciled(assembly, LEDGER, [ledger(lines)]).writes).toEqual([]);
   });
 
-  it("limits the ledger to what a ConfigMap holds, the newest lines", () => {
+  it("limits the ledger to a ConfigMap's size, with the newest lines", () => {
     const names = Array.from({ length: 256 }, (_, i) => `${i}-${"x".repeat(1_000)}`);
     const rules = [0, 1, 2, 3].map((i) =>
       rule(
@@ -151,7 +151,7 @@ describe("reconciling a node", () => {
     expect(JSON.stringify(write)).not.toContain("taints");
   });
 
-  it("removes a taint with its rule also where the ledger never had it", () => {
+  it("removes a taint with its rule also if the ledger never had it", () => {
     const assembly = nodeLabelsWith([rule("r", ["w-.*"]), tainted("w-0"), tainted("core-9")]);
     expect(keysOf(assembly, left(rule("r", ["w-.*"])))).toEqual(
       expect.arrayContaining([LEDGER, nodeKey("w-0")]),

@@ -23,7 +23,7 @@ import { reconcilePolicy } from "./reconcile-policy.ts";
 import { initialState, type NodeLabelsState } from "./state.ts";
 import type { SweepStep } from "./sweep.ts";
 
-/** Keeps nodes at their desired state, the ledger complete, and the status of policies current. */
+/** Keeps nodes in their desired state, the ledger complete, and the status of policies current. */
 export const nodeLabelsReconciler: Reconciler<NodeLabelsKey, NodeLabelsState> = {
   initialState,
   // Tallies appear only in the status of the policy; they affect no node.
@@ -73,7 +73,7 @@ function matchingRuleKeys(index: RuleIndex, node: JsonObject): PolicyKey[] {
   return index.matching(nameOf(node), labelsOf(node)).map(ruleKey);
 }
 
-/** The node where it needs work, and the rules that count it: where it was created or deleted, or starts or stops to match one. */
+/** The node if it needs work, and the rules that count it: if it was created or deleted, or starts or stops matching one. */
 function nodeKeys({ object, before }: Change, index: RuleIndex, state: NodeLabelsState): NodeLabelsKey[] {
   const keys =
     object === undefined || state.pending.differenceOf(object, index) === undefined
@@ -87,7 +87,7 @@ function nodeKeys({ object, before }: Change, index: RuleIndex, state: NodeLabel
   const was = byIdentity(matchingRuleKeys(index, before));
   const is = byIdentity(matchingRuleKeys(index, object));
   if (was.size === is.size && [...was.keys()].every((id) => is.has(id))) return keys;
-  // All of them: a rule that stays may have one conflict more or less.
+  // All of them: an unchanged rule may gain or lose a conflict.
   return [...keys, ...new Map([...was, ...is]).values()];
 }
 
@@ -126,7 +126,7 @@ function policyOf(resource: string, object: JsonObject | undefined, index: RuleI
   return policy !== undefined && index.inScope(policy) ? policy : undefined;
 }
 
-/** Every policy where node-label-operator's webhook was created or deleted: their status shows it. */
+/** Every policy if node-label-operator's webhook was created or deleted: their status shows it. */
 function webhookKeys({ name, before, object }: Change, view: View): PolicyKey[] {
   const found = (one: JsonObject | undefined) =>
     livePredecessor(view.with([{ resource: WEBHOOKS, namespace: "", name, object: one }])) !== undefined;

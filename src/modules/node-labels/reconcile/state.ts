@@ -3,14 +3,14 @@ import { LedgerCache } from "../ledger/ledger.ts";
 import type { Ownership } from "../rules/ownership.ts";
 import { Sweep } from "./sweep.ts";
 
-/** What the reconciler remembers while a replica leads. */
+/** The reconciler's state while a replica leads. */
 export interface NodeLabelsState {
   readonly ledger: LedgerCache;
   readonly sweep: Sweep;
   readonly pending: PendingNodes;
   /** When the nodes of a rule were last counted, by its id; forgotten when the rule changes. */
   readonly countedAt: Map<string, number>;
-  /** When an ownership, as it is now, was first seen, by its id; forgotten when it changes. */
+  /** When the current spec of an ownership was first seen, by its id; removed when it changes. */
   readonly firstSeen: Map<string, number>;
 }
 

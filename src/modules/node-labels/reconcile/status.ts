@@ -54,7 +54,7 @@ export interface RuleConflict {
   readonly nodes: number;
 }
 
-/** What was observed of a rule. */
+/** The observations of a rule. */
 export interface RuleState {
   readonly generation: number | undefined;
   readonly problems: readonly Problem[];
@@ -111,7 +111,7 @@ function inForce({ problems, inert }: Pick<RuleState, "problems" | "inert">): Ob
   return { type: "Valid", holds: false, reason: "NotInForce", message: inert };
 }
 
-/** Shown where there are no problems, because the kind is namespaced. */
+/** Shown if there are no problems, because the kind is namespaced. */
 const ADMINISTRATORS =
   "in use; applies to all nodes of the cluster, so only administrators should be allowed to write such objects";
 

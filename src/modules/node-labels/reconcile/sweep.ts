@@ -8,26 +8,26 @@ import type { Policy, RuleIndex } from "../rules/rule-index.ts";
 import { type PolicyReach, reachOf } from "./policy-reach.ts";
 
 /**
- * One step ends when so many rules were tried, which takes some 20 ms, or so many nodes need work: the leader answers admissions between
- * steps, and later changes do not wait long behind those nodes.
+ * One step ends after this many rule trials, which takes some 20 ms, or this many nodes that need work: the leader
+ * answers admissions between steps, and later changes do not wait long behind those nodes.
  */
 const TRIES = 20_000;
 const FOUND = 100;
-/** Finding a node takes as long as trying so many rules; comparing it with its desired state, as long as so many. */
+/** Finding a node takes as long as this many rule trials; comparing it with its desired state, as long as this many. */
 const NODE_TRIES = 20;
 const WORK_TRIES = 100;
 
-/** What one step found. */
+/** The result of one step. */
 export interface SweepStep {
   /** Names of nodes that need work. */
   readonly nodes: readonly string[];
-  /** Rules whose counts may have changed: they conflict with changed rules, or did, or select by labels of theirs. */
+  /** Rules whose counts may have changed: they conflict with changed rules, or did, or select by their labels. */
   readonly rules: ReadonlySet<NodeRule>;
   /** Whether nodes are left. */
   readonly more: boolean;
 }
 
-/** What a step looks at. */
+/** The inputs of a step. */
 export interface SweepContext {
   readonly view: View;
   readonly index: RuleIndex;
@@ -47,7 +47,7 @@ interface Round {
 
 const NOTHING: SweepStep = { nodes: [], rules: new Set(), more: false };
 
-/** Goes through all nodes, a step at a time, for all policies that have changed. Policies that change meanwhile wait for the next round. */
+/** Walks all nodes, a step at a time, for all changed policies. Policies that change in the meantime wait for the next round. */
 export class Sweep {
   #round: Round | undefined;
   readonly #waiting = new Set<Policy>();
@@ -123,7 +123,7 @@ function addConflicting(
   const others = index.matching(name, labels);
   const byEntry = rulesByEntry(others.filter((other) => !named.has(other)));
   for (const rule of changed) {
-    // The labels that a dependent sees may just have changed, so it may have matched before.
+    // The labels that a dependent rule sees may just have changed, so it may have matched before.
     if (!reach.dependents.has(rule) && !index.selects(rule, labels)) continue;
     for (const [key, value] of entriesOf(rule))
       for (const [another, rules] of byEntry.get(key) ?? [])

@@ -15,8 +15,8 @@ export function nodesOf(rule: NodeRule, index: RuleIndex, view: View): JsonObjec
 }
 
 /**
- * Keys that other rules set to different values on nodes of this rule, the most nodes first. Compared node by node: ten thousand rules may
- * set one key, each on nodes of its own, without any conflict.
+ * Keys that other rules set to different values on nodes of this rule, the most nodes first. Compared node by node: ten
+ * thousand rules may set one key, each on different nodes, without any conflict.
  */
 export function conflictsOf(rule: NodeRule, index: RuleIndex, nodes: readonly JsonObject[]): RuleConflict[] {
   const conflicts = new Map<string, { -readonly [Field in keyof RuleConflict]: RuleConflict[Field] }>();
@@ -51,7 +51,7 @@ export interface LostKey {
   readonly winning: string;
 }
 
-/** What rules lose to others on one node; `rules` are those that match it, by precedence. */
+/** The values that rules lose to others on one node; `rules` are those that match it, by precedence. */
 export function lostKeysOf(rules: readonly NodeRule[]): LostKey[] {
   if (rules.length < 2) return [];
   const first = new Map<string, { readonly winner: NodeRule; readonly winning: string }>();

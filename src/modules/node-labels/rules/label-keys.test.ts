@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { admittedAtRegistration, isProtected } from "./label-keys.ts";
 
-describe("what NodeRestriction takes from a node that registers itself", () => {
+describe("labels that NodeRestriction accepts from a node that registers itself", () => {
   it.each([
     ["test.openshift.io/foo", true],
     ["plain", true],

@@ -1,4 +1,4 @@
-/** The two halves of a label key: `node-role.kubernetes.io/edge`; the domain is absent where there is no slash. */
+/** The two halves of a label key: `node-role.kubernetes.io/edge`; the domain is absent without a slash. */
 export function partsOf(key: string): { readonly domain: string | undefined; readonly name: string } {
   const slash = key.indexOf("/");
   return slash < 0
@@ -30,7 +30,7 @@ const MANAGED_BY_KUBELET: ReadonlySet<string> = new Set([
   "failure-domain.beta.kubernetes.io/zone",
 ]);
 
-/** A rule may set these only where its author has acknowledged it, and no OwnedLabels ever removes them. */
+/** A rule may set these only if its author has acknowledged it, and no OwnedLabels ever removes them. */
 export function isProtected(key: string): boolean {
   return MANAGED_BY_KUBELET.has(key);
 }

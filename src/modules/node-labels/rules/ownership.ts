@@ -8,7 +8,7 @@ import { isKubernetesDomain, isProtected, partsOf } from "./label-keys.ts";
 import { type NamePattern, type PatternProblem, readPattern } from "./pattern.ts";
 import { describePattern } from "./rule-patterns.ts";
 
-/** A prepared OwnedLabels object: labels that are removed where no rule sets them. */
+/** A prepared OwnedLabels object: labels that are removed if no rule sets them. */
 export interface Ownership {
   readonly kind: "ownership";
   readonly ref: PolicyRef;
@@ -19,7 +19,7 @@ export interface Ownership {
   readonly created: number | undefined;
 }
 
-/** An invalid field makes it own nothing at all: the rest alone would own more than its author meant. */
+/** An invalid field makes it own nothing at all: the rest alone would own more than its author intended. */
 export function prepareOwnership(object: JsonObject, ref: PolicyRef): Prepared<Ownership> {
   if (isBeingDeleted(object)) return { policy: undefined, problems: [] };
   const spec = isObject(object["spec"]) ? object["spec"] : {};
@@ -98,8 +98,8 @@ export function owns({ domain, name }: Ownership, key: string): boolean {
 }
 
 /**
- * Milliseconds until it may remove labels: rules that belong to it may still be on their way after it was created or changed. The first
- * generation is as old as the object; of a later one only `firstSeen` is known.
+ * Milliseconds until it may remove labels: its rules may not be applied yet after it was created or changed. The first
+ * generation is as old as the object; for a later one only `firstSeen` is known.
  */
 export function graceLeft(ownership: Ownership, firstSeen: number, graceMs: number, now: number): number {
   const { generation } = ownership.ref;
@@ -109,7 +109,7 @@ export function graceLeft(ownership: Ownership, firstSeen: number, graceMs: numb
   return Math.max(0, Math.min(since, firstSeen) + graceMs - now);
 }
 
-/** The annotation by which the author of an object confirms what is otherwise refused. */
+/** The annotation by which the author of an object confirms an otherwise refused value. */
 export const ACKNOWLEDGE = "usher.dev/acknowledge";
 
 /** The keys and domains that an object acknowledges, separated by commas or spaces. */

@@ -1,17 +1,17 @@
 /**
- * What a pattern costs, known before the engine sees it: in steps of its program, with its counts written out, of which each takes
- * some 25 µs to compile and to match for the first time. A class of Unicode takes as long as 20 of them; a character beyond ASCII may be
- * the end of a range that the engine folds letter by letter, which takes as long as 160.
+ * The cost of a pattern, known before the engine sees it: in steps of its program, with its counts expanded, each of
+ * which takes some 25 µs to compile and to match for the first time. A Unicode class takes as long as 20 of them; a
+ * character beyond ASCII may be the end of a range that the engine folds letter by letter, which takes as long as 160.
  */
 const CLASS_STEPS = 20;
 const RANGE_STEPS = 160;
 
-/** What one pass over a pattern finds. */
+/** The result of one pass over a pattern. */
 export interface Scanned {
   readonly steps: number;
-  /** Where the innermost group begins that nothing closes. */
+  /** The start of the innermost unclosed group. */
   readonly unclosed: number | undefined;
-  /** Where a group ends that nothing opened. */
+  /** The end of a group that was not opened. */
   readonly unopened: number | undefined;
 }
 
@@ -23,13 +23,13 @@ interface Group {
 const COUNT = /\{(\d+)(?:,(\d*))?\}/y;
 const POSIX = /\[:\^?\w+:\]/y;
 
-/** Scans a pattern once, valid or not. Where the cost is uncertain it counts more, never less. */
+/** Scans a pattern once, valid or not. If the cost is uncertain it overestimates. */
 export function scan(source: string): Scanned {
   const groups: Group[] = [];
   let unopened: number | undefined;
   let top: Group = { begins: -1, steps: 0 };
   let dear = 0;
-  /** Steps of what came last, which a count repeats. */
+  /** Steps of the last item, which a count repeats. */
   let last = 0;
   const atom = (steps: number) => {
     last = steps;
@@ -40,7 +40,7 @@ export function scan(source: string): Scanned {
     const end = endOfAtom(source, at);
     if (end > at + 1 || character > "\u007f") {
       dear += dearness(source.slice(at, end));
-      // Quoted text is as many steps as it has characters.
+      // Quoted text has as many steps as characters.
       atom(source.startsWith("\\Q", at) ? end - at : 1);
     } else if (character === "(") {
       groups.push(top);
@@ -70,7 +70,7 @@ export function scan(source: string): Scanned {
   return { steps: open + top.steps + dear, unclosed, unopened };
 }
 
-/** Where what begins here ends: an escape, a quoted text or a class are read as one. */
+/** The end of the item that begins here: an escape, a quoted text or a class is one item. */
 function endOfAtom(source: string, at: number): number {
   if (source.startsWith("\\Q", at)) {
     const end = source.indexOf("\\E", at + 2);

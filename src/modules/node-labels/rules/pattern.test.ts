@@ -16,7 +16,7 @@ describe("a pattern matches the whole name", () => {
     ["worker-0", "worker-0", true],
     ["worker-0", "worker-0-dummy", false],
     ["worker-0", "my-worker-0", false],
-    // Between anchors as text this would be "begins with worker-0 or ends with worker-1".
+    // Between anchors as text this would mean "begins with worker-0 or ends with worker-1".
     ["worker-0|worker-1", "worker-1", true],
     ["worker-0|worker-1", "worker-0-x", false],
     ["worker-0|worker-1", "x-worker-1", false],
@@ -65,7 +65,7 @@ describe("an invalid pattern is reported with its position", () => {
     ["x(a)(b", 4, /missing closing \)/],
     ["[(]\\Q(\\E(a", 8, /missing closing \)/],
     ["[]()]a)", 6, /unexpected \)/],
-    // One of two is wrong, and which the engine does not say.
+    // One of two is wrong, and the engine does not report which.
     ["a*(*", undefined, /missing argument to repetition/],
     ["a".repeat(PATTERN_LENGTH + 1), PATTERN_LENGTH, /longer than/],
   ])("%j at %s", (source, position, message) => {
@@ -74,12 +74,12 @@ describe("an invalid pattern is reported with its position", () => {
   });
 });
 
-describe("what a pattern may cost", () => {
+describe("the maximum cost of a pattern", () => {
   const compiles = vi.spyOn(RE2JS, "compile");
 
   it.each([
     ["groups that nothing closes", `(${"a.".repeat(333)}`, 1],
-    ["the same of dear classes", `(${"\\pL".repeat(333)}`, 0],
+    ["the same of expensive classes", `(${"\\pL".repeat(333)}`, 0],
     ["many counts", "\\pL{1,999}".repeat(100), 0],
     ["counts in groups", "((a{1,30}){1,30}){1,1}".repeat(40), 0],
     ["counts in many groups", `${"(".repeat(9)}a${"){2}".repeat(9)}`.repeat(22), 0],
@@ -113,7 +113,7 @@ describe("what a pattern may cost", () => {
     );
     expect(compiles.mock.calls.length).toBeLessThan(20);
     expect(problems.at(-1)?.message).toMatch(/exceed its cost limit/);
-    // What costs nothing has always room.
+    // Free patterns always fit.
     expect(policy?.patterns.at(-1)?.source).toBe("w-0");
     expect(policy?.coversEveryNode).toBe(true);
   });
@@ -122,7 +122,7 @@ describe("what a pattern may cost", () => {
     ["whole names", (i: number) => `edge-north-rack-${i}.site.example.com`],
     ["numbers", (i: number) => `edge-north-rack${i}-[0-9]{3}\\.site\\.example\\.com`],
     ["choices", (i: number) => `edge-(north|south|west)-${i}-.*`],
-  ])("and 256 patterns of %s are no trouble", (_what, of) => {
+  ])("and 256 patterns of %s are fine", (_what, of) => {
     const nodeNamePatterns = Array.from({ length: 256 }, (_, i) => of(i));
     expect(prepareRule({ spec: { nodeNamePatterns } }, { kind: "Labels", name: "r" }).problems).toEqual([]);
   });
@@ -169,17 +169,17 @@ test.each([
   ["ab\\Q\\E?c", "ac"],
   ["node-1(?s){0}", "node-"],
   ["a+(?i)?", ""],
-])("%s matches %j: what stands for nothing passes its repetition on", (pattern, name) => {
+])("%s matches %j: an empty item passes its repetition on", (pattern, name) => {
   const read = readPattern(pattern);
   expect("matches" in read && read.matches(name)).toBe(true);
 });
 
-test("what a pattern is known to begin and end with never hides a match", () => {
+test("the known prefix and suffix of a pattern never hide a match", () => {
   fc.assert(
     fc.property(source, text, (pattern, name) => {
       const read = readPattern(pattern);
       fc.pre("matches" in read);
-      // Asked of the pattern with an empty choice beside it, which has no prefix.
+      // Tried with an empty choice beside the pattern, which has no prefix.
       const plain = readPattern(`(?:${pattern})|\\x00`);
       if ("matches" in read && "matches" in plain) {
         expect(literalPrefix(`(?:${pattern})|\\x00`)).toBe("");
@@ -204,7 +204,7 @@ test("any string is a pattern or has an error, and never throws", () => {
   );
 });
 
-describe("what Go 1.26 accepts and this engine does not, as the guide says", () => {
+describe("documented differences from Go 1.26", () => {
   it.each([
     ["\\p{Letter}", "\\p{L}"],
     ["\\p{lu}", "\\p{Lu}"],

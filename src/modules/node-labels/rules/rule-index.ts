@@ -7,8 +7,9 @@ import { compareRules, matchesName, type NodeRule } from "./rule.ts";
 export type Policy = NodeRule | Ownership;
 
 /**
- * All rules and ownerships, indexed. A rule is filed under the literal prefixes of its name patterns, so that a node is tried against the
- * few rules that may match it, and not against ten thousand. Equal policies make an equal index, whatever the order of changes.
+ * All rules and ownerships, indexed. A rule is indexed by the literal prefixes of its name patterns, so that a node is
+ * tried against the few rules that may match it, and not against ten thousand. Equal policies give an equal index, in
+ * any order of changes.
  */
 export class RuleIndex {
   readonly settings: NodeLabelsSettings;
@@ -20,7 +21,7 @@ export class RuleIndex {
   readonly withSelector = new Set<NodeRule>();
   readonly #byPrefix = new Map<string, Set<NodeRule>>();
   readonly #byKey = new Map<string, Set<NodeRule>>();
-  /** The number of prefixes of each length: only these beginnings of a name need to be looked up. */
+  /** The number of prefixes of each length: only these prefixes of a name need to be looked up. */
   readonly #lengths = new Map<number, number>();
 
   #version = 0;
@@ -108,8 +109,8 @@ export class RuleIndex {
   }
 
   /**
-   * Whether the nodeSelector matches. Labels that any rule sets count as absent: else what a rule matches would depend on what another
-   * wrote, and on which came first. So do owned labels: those that no rule sets are about to be removed.
+   * Whether the nodeSelector matches. Labels that any rule sets count as absent: otherwise a rule's match would depend
+   * on another rule's values, and on their order. So do owned labels: those that no rule sets are about to be removed.
    */
   selects({ selector }: NodeRule, labels: JsonObject | undefined): boolean {
     if (selector === undefined) return true;

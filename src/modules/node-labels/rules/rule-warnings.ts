@@ -4,7 +4,7 @@ import { idle, PROBLEM, type Problem, warningProblem } from "../../../core/polic
 import { inertBecause, settingsOf } from "../settings.ts";
 import { admittedAtRegistration, isRole, partsOf } from "./label-keys.ts";
 
-/** A valid policy may have no effect in its namespace. It is admitted all the same: a manifest must not fail for that. */
+/** A valid policy may have no effect in its namespace. It is still admitted: a manifest must not fail for that. */
 export function inertHere(object: JsonObject, installation: Installation | undefined): Problem[] {
   const namespace = stringAt(object, "metadata", "namespace");
   if (installation === undefined || namespace === undefined) return [];
@@ -14,7 +14,7 @@ export function inertHere(object: JsonObject, installation: Installation | undef
     : [idle(PROBLEM.noEffect, ["metadata", "namespace"], `has no effect: ${why}`)];
 }
 
-/** Valid fields of a rule that may not do what its author expects. */
+/** Valid fields of a rule that may not have the effect that its author expects. */
 export function ruleWarnings(spec: JsonObject): Problem[] {
   const warnings: Problem[] = [];
   const patterns = listAt(spec, "nodeNamePatterns");

@@ -22,7 +22,7 @@ export interface RuledTaint {
   readonly effect: string;
 }
 
-/** Keys with an invalid value: on nodes that the rule matches, what usher set for them before stays. */
+/** Keys with an invalid value: on nodes that the rule matches, usher's earlier values for them stay. */
 export interface InvalidKeys {
   readonly keys: ReadonlySet<string>;
   /** Which keys is unknown. */
@@ -53,7 +53,7 @@ export interface NodeRule {
   readonly invalidKeys: Readonly<Record<"annotations" | "taints", InvalidKeys>>;
 }
 
-/** Never throws. Valid parts apply; invalid ones cover what they might mean, so that it is not removed. */
+/** Never throws. Valid parts apply; invalid ones protect the values that they might mean from removal. */
 export function prepareRule(object: JsonObject, ref: PolicyRef): Prepared<NodeRule> {
   // A rule that is being deleted neither sets nor covers anything.
   if (isBeingDeleted(object)) return { policy: undefined, problems: [] };
@@ -176,7 +176,7 @@ function taintsIn(spec: JsonObject, problems: Problem[]): InvalidKeys & { readon
     const wrongKey = checkLabelKey(key);
     const wrongValue = checkLabelValue(value);
     every ||= wrongKey !== undefined;
-    // An invalid effect may stand for any of them.
+    // An invalid effect may mean any of them.
     for (const one of TAINT_EFFECTS.has(effect) ? [effect] : TAINT_EFFECTS)
       if (wrongValue !== undefined || one !== effect) keys.add(`${key}:${one}`);
     if (wrongKey !== undefined) problems.push(problem([...path, "key"], wrongKey));

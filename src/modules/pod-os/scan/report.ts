@@ -99,7 +99,7 @@ export const scanShape = z.strictObject({
   unread: z.array(z.string()).describe("What could not be read."),
 });
 
-/** The first line of a workload names it; where two policies are compared, each line names the one that forbids it. */
+/** The first line of a workload names it; if two policies are compared, each line names the one that forbids it. */
 function tableRows({ kind, namespace, name, replicas, os, violations }: WorkloadRow): string[][] {
   return violations.map(({ reason, detail, under }, i) => {
     const text = `${under === undefined ? "" : `${under}: `}${reason}${detail === "" ? "" : ` (${detail})`}`;
