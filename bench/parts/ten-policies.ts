@@ -49,7 +49,7 @@ function costOf(policies: number, batches: number): Cost {
     { resource: "namespaces", namespace: "", name: NAMESPACE, object: NAMESPACE_OBJECT },
     ...tenPolicies().slice(0, policies).map(policyChange),
   ]);
-  const bodies = reviews("selected by ten", 10).map((body) => Buffer.from(body));
+  const bodies = reviews("wanted by ten", 10).map((body) => Buffer.from(body));
   const source = staticSource(assembly);
   const host: Host = {
     fetch: () => Promise.reject(new Error("the bench needs no facts")),

@@ -54,7 +54,7 @@ describe("one object", () => {
     ]);
   });
 
-  test("reports what would be injected, and does not change the object", () => {
+  test("reports the injections, and does not change the object", () => {
     const object = deployment();
     const before = structuredClone(object);
     expect(driftScan(writes, object)).toMatchObject({

@@ -13,21 +13,21 @@ import { type Injection, injectionsIn, unmetIn } from "./injections.ts";
 
 /** Declared by a module whose injections into stored workloads can be compared with current policies, and reapplied. */
 export interface DriftScan {
-  /** An annotation that requests, by any value, that the module replaces its injections with what policies want now. */
+  /** An annotation that requests, with any value, that the module replaces its injections with current ones. */
   readonly annotation: string;
-  /** Why the object is not changed, whatever the policies want; `undefined` where it may be. */
+  /** Why the object is not changed, regardless of the policies; `undefined` if it may be. */
   readonly leftAlone: (
     object: JsonObject,
     workload: WorkloadKind,
     workloads: WorkloadTable,
   ) => string | undefined;
-  /** An immutable object as it would be created now, so that what it is missing can be reported. */
+  /** An immutable object as it would be created now, so that missing injections can be reported. */
   readonly asNew?: (
     object: JsonObject,
     workload: WorkloadKind,
     workloads: WorkloadTable,
   ) => JsonObject | undefined;
-  /** An object as it would be created now, where enforcement might have been bypassed; `undefined` where it need not be judged. */
+  /** An object as it would be created now, if enforcement might have been bypassed; `undefined` if it need not be evaluated. */
   readonly judged?: (object: JsonObject, workload: WorkloadKind) => JsonObject | undefined;
   /** The kinds that are scanned. @default all workloads of the installation */
   readonly kinds?: (installation: Installation) => readonly WorkloadKind[];
@@ -44,7 +44,7 @@ export interface ObjectDrift {
   readonly refused?: string;
 }
 
-/** The rule whose skipped findings say why a request to reapply was not carried out. */
+/** The rule whose skipped findings explain why a reapply request was not fulfilled. */
 const REAPPLY_RULE = "reapply";
 
 const UNMET = "a policy enforces what the object does not meet; change or recreate it";
@@ -55,8 +55,8 @@ const IMMUTABLE = "the object is immutable; recreate it to add what is missing";
 const NO_DRIFT: ObjectDrift = { carried: [], rolls: false };
 
 /**
- * A request to reapply a stored object, evaluated as the webhook would, on a dry run; so a scan can't disagree with what reapplying
- * does. `undefined` where the module does not touch the object.
+ * A request to reapply a stored object, evaluated as by the webhook, as a dry run; so a scan can't disagree with a
+ * reapply. `undefined` if the module does not affect the object.
  */
 function driftScanCall(
   { name, driftScan }: Module,
@@ -102,7 +102,7 @@ function scanRequest(workload: WorkloadKind, object: JsonObject, oldObject?: Jso
   };
 }
 
-/** The drift of one object, or what is needed to know it. */
+/** The drift of one object, or the needs to determine it. */
 export function scanObject(
   module: Module,
   object: JsonObject,
@@ -121,7 +121,7 @@ export function scanObject(
   return unmet === undefined || "needs" in unmet ? drift : withUnmet(drift, object, workload, unmet);
 }
 
-/** The stored object, judged by the module's validating hooks as if it were created now. */
+/** The stored object, evaluated by the module's validating hooks as if it were created now. */
 function judgement(
   { name, driftScan }: Module,
   stored: JsonObject,
@@ -137,7 +137,7 @@ function judgement(
   return { assembly, phase: "validate", hooks, now, request: scanRequest(workload, object) };
 }
 
-/** What policies require and the object does not have is missing, even where reapplying would not add it. */
+/** Unmet requirements count as missing, even if reapplying would not add them. */
 function withUnmet(
   drift: ObjectDrift,
   stored: JsonObject,
@@ -174,7 +174,7 @@ function driftOf(
   return { carried: rolls ? carried : carried.map(satisfied), rolls };
 }
 
-/** An object that would not change has all it should, even where its provenance names another policy. */
+/** An unchanged object is current, even if its provenance names another policy. */
 function satisfied(injection: Injection): Injection {
   return injection.state === "orphaned" ? injection : { ...injection, state: "current" };
 }
@@ -214,7 +214,7 @@ export function policyExists({ kinds }: Module, { view }: Assembly, key: string)
   return view.get(resource, second === undefined ? "" : first, second ?? first) !== undefined;
 }
 
-/** Operations that request an object to be reapplied; `by` says what requested it. */
+/** Operations that request a reapply; `by` names the requester. */
 export function requestReapply(object: JsonObject, annotation: string, by: string) {
   const { metadata } = object;
   const annotations = isObject(metadata) ? metadata["annotations"] : undefined;

@@ -27,7 +27,7 @@ describe("drift state of an object", () => {
   test.each<[string, JsonObject, JsonObject, Injection["state"], Json]>([
     ["the same value", etcd, etcd, "current", [{ field: "nodeSelector.pool", has: "etcd", wants: "etcd" }]],
     ["another value", etcd, nvme, "stale", [{ field: "nodeSelector.pool", has: "etcd", wants: "nvme" }]],
-    ["no longer wanted", etcd, bare, "orphaned", [{ field: "nodeSelector.pool", has: "etcd" }]],
+    ["no longer required", etcd, bare, "orphaned", [{ field: "nodeSelector.pool", has: "etcd" }]],
     ["never written", bare, etcd, "missing", [{ field: "nodeSelector.pool", wants: "etcd" }]],
     [
       "in the provenance, and removed from the object",
@@ -77,7 +77,7 @@ describe("drift state of an object", () => {
     expect(injectionsIn("other", etcd, etcd, SPEC)).toEqual([]);
     const broken = deployment({ annotations: { [PROVENANCE]: "{nonsense" } });
     expect(carried(broken, broken)).toEqual([]);
-    // A note of something that is neither there nor wanted.
+    // Provenance of a value that is neither present nor required.
     expect(carried(noted({}, { set: [POOL] }), bare)).toEqual([]);
   });
 
@@ -91,7 +91,7 @@ describe("drift state of an object", () => {
   });
 });
 
-test("an object compared with itself has no drift, whatever its provenance", () => {
+test("an object compared with itself has no drift, with any provenance", () => {
   const place = fc.constantFrom(
     POOL,
     TOLERATIONS,

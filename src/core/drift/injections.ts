@@ -5,10 +5,10 @@ import { type Origin, provenanceOf } from "../provenance/annotation.ts";
 import { Unchanged } from "../provenance/provenance.ts";
 
 /**
- * How an object's injections of a policy compare with what the policy wants now.
+ * How an object's injections of a policy compare with the current policy.
  *
- * - `current`: the object has what the policy wants;
- * - `stale`: it has an injection of the policy that is outdated;
+ * - `current`: the object matches the policy;
+ * - `stale`: it has an outdated injection of the policy;
  * - `orphaned`: it has an injection of a policy that is gone or no longer selects it;
  * - `missing`: the policy selects it, and it has no injection of the policy, or does not meet what the policy enforces.
  */
@@ -23,7 +23,7 @@ export interface InjectedField {
   readonly wants?: Json;
 }
 
-/** What one policy injected into an object. */
+/** The injections of one policy into an object. */
 export interface Injection {
   /** `ClusterPodSchedulingPolicy/etcd-pool` */
   readonly policy: string;
@@ -63,7 +63,7 @@ export function injectionsIn(
   return found;
 }
 
-/** What enforcement found unmet in a stored object, by policy. */
+/** Unmet requirements of a stored object, by policy. */
 export function unmetIn(findings: readonly Finding[], stored: JsonObject, spec: Path): Injection[] {
   const unmet = new Map<string, InjectedField[]>();
   for (const { policy, outcome, path, wants } of findings) {
@@ -81,7 +81,10 @@ function originsOf(module: string, object: JsonObject): Map<string, Origin> {
   return new Map(mine.map((origin) => [origin.policy, origin]));
 }
 
-/** What an origin names and the object still has, by field: fields may have been removed while usher was not running. */
+/**
+ * The recorded values of an origin that the object still has, by field: fields may have been removed while usher was
+ * not running.
+ */
 function contentOf(origin: Origin, object: JsonObject, spec: Path, has: Unchanged): Map<string, Json> {
   const content = new Map<string, Json>();
   for (const place of origin.set) {

@@ -27,7 +27,7 @@ const KIND = kindOf("test.example", "Rule", {
       },
     },
   ],
-  // A policy is an object of its own each time, as a real one is.
+  // A new object each time, like real policies.
   prepare: (object) => {
     const say = stringAt(object, "spec", "say");
     if (say === "throw") throw new Error("broke");
@@ -51,7 +51,7 @@ const NODES: Read = {
 
 type Said = { readonly say: string };
 
-/** A module that knows its policies, updated in place or not, and counts how often it was assembled. */
+/** A module that records its policies, updated in place or not, and counts its assemblies. */
 function talker(inPlace: boolean) {
   const assembled: number[] = [];
   const known = new WeakMap<Evaluator, () => string[]>();
@@ -119,7 +119,7 @@ const node = (name: string, change: JsonObject = {}): Change => ({
 });
 
 describe("policies", () => {
-  test.each([true, false])("come, change and go (in place: %s)", (inPlace) => {
+  test.each([true, false])("are added, changed and removed (in place: %s)", (inPlace) => {
     const { module, says } = talker(inPlace);
     const assembly = assemblyOf([module], many(20));
     assembly.apply([rule("r1", "changed"), gone(rule("r2", "")), rule("new", "new")]);
@@ -127,7 +127,7 @@ describe("policies", () => {
     expect(says(assembly)).toEqual([...expected.filter((say) => say !== "s2"), "new"].sort());
   });
 
-  test("one change among many is made in place, many at once are assembled anew", () => {
+  test("one change among many is made in place, many at once are assembled again", () => {
     const { module, assembled } = talker(true);
     const assembly = assemblyOf([module], many(20));
     expect(assembled).toEqual([0, 20]);
@@ -137,18 +137,18 @@ describe("policies", () => {
     expect(assembled).toEqual([0, 20, 0]);
   });
 
-  test("one that changes twice in one step is there once, as it is in the end", () => {
+  test("a policy that changes twice in one step counts once, in its final state", () => {
     const { module, says } = talker(true);
     const assembly = assemblyOf([module], many(40));
     assembly.apply([rule("r1", "once"), rule("r1", "twice"), rule("x", "x"), gone(rule("x", ""))]);
     expect(says(assembly)).toEqual([...many(40).map((_, i) => (i === 1 ? "twice" : `s${i}`))].sort());
-    // And it goes when it goes.
+    // And it is removed when deleted.
     assembly.apply([gone(rule("r1", ""))]);
     expect(says(assembly)).not.toContain("once");
     expect(says(assembly)).not.toContain("twice");
   });
 
-  test("one that goes and comes back in one step", () => {
+  test("a policy may be deleted and recreated in one step", () => {
     const { module, says } = talker(true);
     const assembly = assemblyOf([module], many(40));
     assembly.apply([gone(rule("r1", "")), rule("r1", "back")]);
@@ -156,7 +156,7 @@ describe("policies", () => {
     expect(says(assembly)).toHaveLength(40);
   });
 
-  test("a bad one harms no other, and what is wrong with it is known", () => {
+  test("an invalid policy affects no other, and its problems are known", () => {
     const { module, says } = talker(true);
     const upgraded = rule("old", undefined, { apiVersion: "test.example/v0", spec: { report: "of old" } });
     const stuck = rule("stuck", undefined, { apiVersion: "test.example/v0", spec: { report: "!" } });
@@ -207,7 +207,7 @@ describe("no change", () => {
 
   test.each<[string, Change]>([
     ["a node's heartbeat", node("n", { status: { conditions: [{ lastHeartbeatTime: "now" }] } })],
-    ["a field that nobody keeps", node("n", { spec: { podCIDR: "10.0.0.0/8" } })],
+    ["a field that no module keeps", node("n", { spec: { podCIDR: "10.0.0.0/8" } })],
     [
       "a policy's status and the managers of its fields",
       rule("a", "a", {
@@ -215,8 +215,8 @@ describe("no change", () => {
         metadata: { name: "a", generation: 1, resourceVersion: "9", managedFields: [{}] },
       }),
     ],
-    ["a resource that nobody reads", { ...node("n"), resource: "leases.coordination.k8s.io" }],
-    ["what is not there going", gone(node("other"))],
+    ["a resource that no module reads", { ...node("n"), resource: "leases.coordination.k8s.io" }],
+    ["a deletion of a missing object", gone(node("other"))],
   ])("%s", (_what, change) => {
     const one = assembly();
     const { hooks } = one;
@@ -227,16 +227,16 @@ describe("no change", () => {
   test.each<[string, Change]>([
     ["a taint", node("n", { spec: { taints: [{ key: "x" }] } })],
     [
-      "a node that is about to go",
+      "a node that is about to be deleted",
       node("n", { metadata: { name: "n", labels: { zone: "a" }, deletionTimestamp: "now" } }),
     ],
     ["a namesake", node("n", { metadata: { name: "n", labels: { zone: "a" }, uid: "another" } })],
     ["a policy's new generation", rule("a", "a", { metadata: { name: "a", generation: 2 } })],
-  ])("but %s is one", (_what, change) => {
+  ])("but %s is a change", (_what, change) => {
     expect(assembly().apply([change])).toHaveLength(1);
   });
 
-  test("hooks are asked for again when something changed", () => {
+  test("hooks are computed again after a change", () => {
     const { module } = talker(true);
     const one = assemblyOf([module], [node("n")]);
     expect(one.hooks.map(({ name }) => name)).toEqual(["talker-1"]);
@@ -245,7 +245,7 @@ describe("no change", () => {
     expect(one.hooks).toBe(one.hooks);
   });
 
-  test("hooks are computed from prepared policies, and only again for the module that reads what changed", () => {
+  test("hooks are computed from prepared policies, and again only for the module that reads the changed object", () => {
     const { module } = talker(true);
     const other: Module = { ...moduleThat("other", {}), hooks: vi.fn(() => []) };
     const one = assemblyOf([module, other], [node("n"), rule("a", "said"), rule("b", "also said")]);
@@ -257,13 +257,13 @@ describe("no change", () => {
     expect(one.hooks.map(({ name }) => name)).toEqual(["talker-2"]);
     expect(vi.mocked(module.hooks)).toHaveBeenCalledTimes((mine ?? 0) + 1);
     expect(vi.mocked(other.hooks)).toHaveBeenCalledTimes(others ?? 0);
-    // Which groups there are, and the version of the API server, concern every module.
+    // Served groups and the version of the API server affect every module.
     one.serve("clusterversions.config.openshift.io");
     expect(one.hooks).toHaveLength(1);
     expect(vi.mocked(other.hooks)).toHaveBeenCalledTimes((others ?? 0) + 1);
   });
 
-  test("it says what it wants to be told", () => {
+  test("lists the resources to watch", () => {
     const one = assembly();
     expect(["nodes", "rules.test.example", "pods", "rules"].map((name) => one.wants(name))).toEqual([
       true,
@@ -274,8 +274,8 @@ describe("no change", () => {
   });
 });
 
-describe("supposed otherwise", () => {
-  test.each([true, false])("neither side sees what the other does later (in place: %s)", (inPlace) => {
+describe("a supposition", () => {
+  test.each([true, false])("neither side sees later changes of the other (in place: %s)", (inPlace) => {
     const { module, says } = talker(inPlace);
     const real = assemblyOf([module], [...many(20), node("n")]);
     const supposed = real.with([rule("r1", "supposed")]);
@@ -295,14 +295,14 @@ describe("supposed otherwise", () => {
     expect([...real.policies("talker")].find(({ ref }) => ref.name === "r3")?.policy).toEqual({ say: "s3" });
   });
 
-  test("a node here, and the policies are the same ones", () => {
+  test("a changed node keeps the same policies", () => {
     const { module, says, assembled } = talker(true);
     const real = assemblyOf([module], many(8));
     const times = assembled.length;
     const supposed = real.with([node("n")]);
     expect(says(supposed)).toEqual(says(real));
     expect(assembled).toHaveLength(times);
-    // The evaluator is shared now: a change on either side must make its own.
+    // The evaluator is shared now: a change on either side must create its own.
     real.apply([rule("r1", "real")]);
     expect(says(supposed)).toContain("s1");
     expect(says(real)).toContain("real");
@@ -310,7 +310,7 @@ describe("supposed otherwise", () => {
     expect(says(real)).toContain("s2");
   });
 
-  test("what nobody reads is not taken in, and not served", () => {
+  test("objects that no module reads are neither stored nor served", () => {
     const real = assemblyOf([talker(true).module]);
     const supposed = real.with([{ ...node("n"), resource: "leases" }]);
     expect(supposed.view.served("leases")).toBe(false);
@@ -318,7 +318,7 @@ describe("supposed otherwise", () => {
   });
 });
 
-test("runs the hooks that can't lock the cluster, not those that were asked for", () => {
+test("runs the safeguarded hooks, not the declared ones", () => {
   const everything = moduleThat("guard", {
     validate: () => allow(),
     failure: "closed",
@@ -337,7 +337,7 @@ test("runs the hooks that can't lock the cluster, not those that were asked for"
 });
 
 describe("project", () => {
-  test("keeps what is named, and always who it is", () => {
+  test("keeps the named fields, and always the identity", () => {
     const object = {
       apiVersion: "v1",
       kind: "Node",
@@ -359,7 +359,7 @@ describe("project", () => {
     });
   });
 
-  test("leaves the object alone, also where one place is inside another", () => {
+  test("does not change the object, also if one path is inside another", () => {
     const object = { metadata: { name: "n" }, spec: { a: { b: 1 }, c: 2 } };
     const before = JSON.stringify(object);
     expect(projector([["spec"], ["spec", "a", "b"]])(object)).toEqual(object);

@@ -14,13 +14,13 @@ import { type Change, type Index, objectKey, type View } from "../view/view.ts";
 import type { PolicyRef } from "./finding.ts";
 import { resourceName } from "./request.ts";
 
-/** A policy as it stands: what it became, and what is wrong with it. */
+/** A policy in its current state: its prepared form, and its problems. */
 export interface StandingPolicy extends Prepared {
   readonly ref: PolicyRef;
   readonly module: string;
 }
 
-/** What of a module's policies went and came in one step. What came and went again within it is in neither. */
+/** The removed and added policies of a module in one step. A policy that was added and removed within it is in neither. */
 interface Turnover {
   readonly removed: Set<unknown>;
   readonly added: Set<unknown>;
@@ -32,8 +32,8 @@ interface Owner {
 }
 
 /**
- * The modules together with what they know: a view, the prepared policies, and the evaluators made from them. It changes
- * between evaluations, never during one: `apply` is synchronous, and so is an evaluation until it needs something.
+ * The modules with their state: a view, the prepared policies, and the evaluators built from them. It changes between
+ * evaluations, never during one: `apply` is synchronous, and so is an evaluation until it needs something.
  */
 export class Assembly {
   readonly modules: readonly Module[];
@@ -79,7 +79,7 @@ export class Assembly {
     return this.#store;
   }
 
-  /** What the modules ask for, in their order. */
+  /** The declared hooks of the modules, in order. */
   get declaredHooks(): readonly Hook[] {
     return this.modules.flatMap((module) => {
       const known = this.#declared.get(module.name);
@@ -105,7 +105,7 @@ export class Assembly {
     return this.#owners.has(resource) || this.#keeps.has(resource);
   }
 
-  /** Says that the source has a resource, even an empty one. */
+  /** Records that the source has a resource, even an empty one. */
   serve(resource: string): void {
     this.#store.serve(resource);
     this.#forgetHooks(this.modules);
@@ -123,7 +123,7 @@ export class Assembly {
     return this.#policies.get(module)?.values() ?? [];
   }
 
-  /** Takes in what changed, and says what of it was a real change to something that we keep. */
+  /** Applies changes, and returns the effective ones in kept fields. */
   apply(changes: readonly Change[]): Change[] {
     const kept: Change[] = [];
     for (const change of changes) {
@@ -144,11 +144,11 @@ export class Assembly {
     return real;
   }
 
-  /** The same, supposed otherwise. */
+  /** A copy with these changes supposed. */
   with(changes: readonly Change[]): Assembly {
     const store = this.#store.fork(new Set(changes.map(({ resource }) => resource)));
     const supposed = new Assembly(this.modules, this.installation, this.gates, this, store);
-    // From here on both hold the same evaluators: neither may change them in place.
+    // From here on both use the same evaluators: neither may change them in place.
     this.#unshared.clear();
     supposed.apply(changes);
     return supposed;
@@ -172,7 +172,8 @@ export class Assembly {
   #renew(module: Module, { removed, added }: Turnover): void {
     const update = this.#unshared.has(module.name) ? this.#evaluators.get(module.name)?.update : undefined;
     const total = this.#policies.get(module.name)?.size ?? 0;
-    // When much changes at once (at the start everything does), indexing anew is cheaper and finds better places.
+    // When much changes at once (at the start everything does), building a new index is cheaper and gives better
+    // positions.
     if (update === undefined || added.size + removed.size > total / 4) this.#assemble(module);
     else update([...removed], [...added]);
   }
@@ -206,7 +207,7 @@ export class Assembly {
   }
 }
 
-/** By contract neither step throws. One that does all the same must cost its own policy only, not all that come after it. */
+/** By contract neither step throws. If one still does, it must affect only its own policy, not later ones. */
 function preparedOf(kind: Kind, object: JsonObject, ref: PolicyRef): Prepared {
   try {
     return kind.prepare(versionOf(kind, object)?.upgrade?.(object) ?? object, ref);

@@ -22,7 +22,7 @@ test("values of one key are joined, each once, in their order", () => {
   expect(auditOf(found)).toEqual({ "a.unclear": "x; y", "b.unclear": "z", "a.fault": "f" });
 });
 
-test("nothing to say, nothing said", () => {
+test("returns no annotations without findings", () => {
   expect(auditOf([])).toEqual({});
 });
 
@@ -47,7 +47,7 @@ test("an upstream key has no prefix", () => {
   });
 });
 
-test("a verbatim value stays whole, up to what an audit event can hold", () => {
+test("a verbatim value stays whole, up to the limit of an audit event", () => {
   const whole = "v".repeat(20_000);
   expect(auditOf([{ ...audited("a", "k", whole), verbatim: true }])).toEqual({ "a.k": whole });
   const huge = audited("a", "k", "v".repeat(100_000));

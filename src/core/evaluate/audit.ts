@@ -3,7 +3,7 @@ import { type AuditAnnotation, type ModuleFinding, policyKey } from "./finding.t
 /** Audit annotations are stored with every event of the audit log; longer values are cut. */
 export const AUDIT_VALUE_LENGTH = 1_024;
 
-/** Of verbatim values: half of the 102,400 bytes beyond which the API server's own audit backend truncates an event. */
+/** For verbatim values: half of the 102,400 bytes beyond which the API server's own audit backend truncates an event. */
 export const AUDIT_VERBATIM_LENGTH = 51_200;
 
 /** Which policies refused a request, at which generation and by which rule: the message names only the policy, and policies change. */
@@ -27,7 +27,7 @@ export interface RefusingPolicy {
   readonly rule: string;
 }
 
-/** The reverse of what `auditOf` writes, from the annotations of an audit event. */
+/** Parses the output of `auditOf`, from the annotations of an audit event. */
 export function refusingPolicies(annotations: Readonly<Record<string, unknown>>): RefusingPolicy[] {
   return Object.entries(annotations).flatMap(([key, value]) =>
     key.endsWith(`.${REFUSED_BY}`) && typeof value === "string"
@@ -41,12 +41,12 @@ export function refusingPolicies(annotations: Readonly<Record<string, unknown>>)
 }
 
 /**
- * The audit annotations of a response. A key can't be written twice, so values for one key are joined; the API server puts the
- * webhook's name and a slash before it.
+ * The audit annotations of a response. A key can't be written twice, so values for one key are joined; the API server
+ * prefixes it with the webhook's name and a slash.
  */
 export function auditOf(findings: readonly ModuleFinding[], isDenied = false): Record<string, string> {
   const annotations: Record<string, string> = {};
-  // Nearly every request has none.
+  // Most requests have none.
   if (!isDenied && !findings.some(({ audit }) => audit !== undefined)) return annotations;
   const values = new Map<string, { readonly texts: Set<string>; limit: number }>();
   for (const finding of findings) {

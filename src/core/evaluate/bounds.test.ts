@@ -8,7 +8,7 @@ import { deny } from "./decision.ts";
 import type { Finding } from "./finding.ts";
 import { responseOf, reviewText } from "./response.ts";
 
-test("texts are cut visibly, and never within a character", () => {
+test("strings are cut visibly, and never within a character", () => {
   expect(truncate("abc", 3)).toBe("abc");
   expect(truncate("abcd", 3)).toBe("ab…");
   expect(truncate("a😀b", 3)).toBe("a\ufffd…");

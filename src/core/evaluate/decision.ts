@@ -5,7 +5,7 @@ import { type Finding, messageWithCode } from "./finding.ts";
 import type { Need } from "./need.ts";
 import type { StatusDetails } from "./status.ts";
 
-/** Why a request is denied: what the client gets as a Status. */
+/** The reason of a denial: the client gets it as a Status. */
 export interface Denial {
   /** HTTP code; one below 400 would reach the client as 400. */
   readonly code: number;
@@ -19,8 +19,8 @@ export interface Denial {
 }
 
 /**
- * One write that must succeed before "allow" is sent. It carries the resourceVersion of the fact that it rests on; on a conflict
- * the fact is read and all is evaluated again.
+ * One write that must succeed before "allow" is sent. It carries the resourceVersion of the fact that it is based on;
+ * on a conflict the fact is read and everything is evaluated again.
  */
 export interface Commit {
   readonly resource: string;
@@ -33,7 +33,7 @@ export interface Commit {
   readonly rests: Need;
 }
 
-// A decision can only be made by the functions below, so that each is complete.
+// A decision can only be created by the functions below, so that each is complete.
 const decided: unique symbol = Symbol("decided");
 
 export interface Decision {
@@ -41,7 +41,7 @@ export interface Decision {
   readonly denial: Denial | undefined;
   readonly findings: readonly Finding[];
   readonly commit: Commit | undefined;
-  /** Steps of counters that the module declares, made after the response; none on a dry run. */
+  /** Increments of counters that the module declares, made after the response; none on a dry run. */
   readonly counts: readonly Count[];
 }
 

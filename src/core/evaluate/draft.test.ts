@@ -25,7 +25,7 @@ function take(draft: Draft, step: Step): boolean {
   return draft.remove(step.path, undefined);
 }
 
-test("any steps, and undo to any mark gives what was there", () => {
+test("undo to any mark restores the state, for any steps", () => {
   fc.assert(
     fc.property(
       jsonObjectWith(anyKey),
@@ -37,7 +37,7 @@ test("any steps, and undo to any mark gives what was there", () => {
         for (const step of steps) {
           const done = take(draft, step);
           const last = before.at(-1);
-          // What was refused left no trace.
+          // A refused edit left no trace.
           if (!done) expect(draft.mark()).toBe(last?.mark);
           if (!done) expect(equal(draft.object, last?.text)).toBe(true);
           before.push({ mark: draft.mark(), text: again(draft.object) });
@@ -88,14 +88,14 @@ describe("set", () => {
     ["through a number", { a: 1 }, ["a", "b"]],
     ["through false", { a: false }, ["a", "b"]],
     ["a key of a list", { a: [] }, ["a", "b"]],
-    ["a number as text in a list", { a: [1] }, ["a", "0"]],
+    ["a number as a string in a list", { a: [1] }, ["a", "0"]],
     ["an index of an object", { a: {} }, ["a", 0]],
     ["behind the end", { a: [1] }, ["a", 1]],
     ["before the start", { a: [1] }, ["a", -1]],
     ["between two", { a: [1, 2] }, ["a", 0.5]],
     ["not a number", { a: [1] }, ["a", Number.NaN]],
     ["a list that is not there", {}, ["a", 0]],
-    ["a list inside what is not there", {}, ["a", "b", 0, "c"]],
+    ["a list inside an absent value", {}, ["a", "b", 0, "c"]],
   ])("refuses %s", (_what, object, path) => {
     const draft = new Draft(object);
     const before = JSON.stringify(object);
@@ -113,7 +113,7 @@ describe("set", () => {
     expect(JSON.stringify(draft.object)).toBe("{}");
   });
 
-  test("later edits do not reach the value that was given", () => {
+  test("later edits do not change the given value", () => {
     const shared = { terms: [{ key: "zone" }] };
     const draft = new Draft({});
     draft.set(["one"], shared, undefined);
@@ -155,7 +155,7 @@ describe("append", () => {
     expect(JSON.stringify(object)).toBe(before);
   });
 
-  test("says where and what, also where it made the list", () => {
+  test("reports path and value, also if it created the list", () => {
     const draft = new Draft({});
     draft.append(["spec", "tolerations"], { key: "a" }, undefined);
     draft.append(["spec", "tolerations"], { key: "b" }, undefined);
@@ -167,7 +167,7 @@ describe("append", () => {
 });
 
 describe("remove", () => {
-  test("takes out a member, be it null", () => {
+  test("removes a member, also null", () => {
     const draft = new Draft({ a: { b: null, c: 1 } });
     expect(draft.remove(["a", "b"], undefined)).toBe(true);
     expect(draft.object).toEqual({ a: { c: 1 } });
@@ -176,12 +176,12 @@ describe("remove", () => {
   });
 
   test.each<[string, Path]>([
-    ["what is not there", ["x"]],
-    ["inside what is not there", ["x", "y"]],
+    ["an absent value", ["x"]],
+    ["inside an absent value", ["x", "y"]],
     ["inside null", ["nothing", "y"]],
     ["an element", ["list", 0]],
     ["everything", []],
-    ["what is inherited", ["toString"]],
+    ["an inherited property", ["toString"]],
   ])("refuses %s", (_what, path) => {
     const object = { a: 1, list: [1], nothing: null };
     expect(new Draft(object).remove(path, undefined)).toBe(false);
@@ -192,7 +192,7 @@ describe("remove", () => {
 describe("changed", () => {
   const old = { spec: { a: 1, b: { c: [1, 2] } }, metadata: { labels: { x: "1" } } };
 
-  test("on CREATE everything is", () => {
+  test("on CREATE everything is changed", () => {
     expect(new Draft(again(old)).changed([["spec"]])).toBe(true);
   });
 
@@ -216,12 +216,12 @@ describe("changed", () => {
     expect(draft.changed([["spec"]])).toBe(false);
   });
 
-  test("no places, no change", () => {
+  test("without paths nothing is changed", () => {
     expect(new Draft({ a: 1 }, { a: 2 }).changed([])).toBe(false);
   });
 });
 
-test("an edit names the module that made it", () => {
+test("an edit names its module", () => {
   const draft = new Draft({});
   draft.author = "first";
   draft.set(["a"], 1, { rule: "r", outcome: "applied", message: "m" });

@@ -5,11 +5,11 @@ import type { Finding, ModuleFinding } from "./finding.ts";
 
 type Container = Record<string, Json | undefined> | Json[];
 
-/** What an edit means for provenance, beside the policy of its finding. */
+/** The meaning of an edit for provenance, beside the policy of its finding. */
 export interface EditProvenance {
   /** Of a list that is set whole: the elements that the policy has in it. They are recorded as added, and the list not as set. */
   readonly adds?: readonly Json[];
-  /** Injections that the edit takes out. A part that is present afterwards was written again. */
+  /** Injections that the edit removes. If present afterwards, it belongs to whichever module wrote it. */
   readonly takesBack?: readonly Origin[];
 }
 
@@ -19,9 +19,9 @@ export interface Edit {
   readonly path: Path;
   readonly value: Json | undefined;
   readonly slot: Path;
-  /** Whether the slot was there before this edit, even as null: only what is not there is added, and only that. */
+  /** Whether the slot existed before this edit, even as null: only an absent slot is added. */
   readonly existed: boolean;
-  /** What the slot held before this edit. Nothing changes it afterwards: what is replaced is no part of the object any more. */
+  /** The value of the slot before this edit. Nothing changes it afterwards: a replaced value is no longer part of the object. */
   readonly previous: Json | undefined;
   readonly provenance: EditProvenance | undefined;
   readonly finding: ModuleFinding | undefined;
@@ -35,9 +35,9 @@ interface Undo {
 }
 
 /**
- * The object of a request while modules work on it. It reads as the object with all edits so far; each edit is recorded with
- * the finding that explains it, and can be undone when a round is repeated. The parsed object itself is edited in place:
- * a copy would cost as much as the whole exchange, and a rebuilt object would lose what we do not know.
+ * The object of a request while modules work on it. It reads as the object with all edits so far; each edit is recorded
+ * with the finding that explains it, and can be undone when a round is repeated. The parsed object itself is edited in
+ * place: a copy would cost as much as the whole exchange, and a rebuilt object would lose unknown fields.
  */
 export class Draft {
   readonly #root: JsonObject;
@@ -52,7 +52,7 @@ export class Draft {
     this.#old = old;
   }
 
-  /** The object as it is now. To be read only: edits go through `set`, `append` and `remove`. */
+  /** The current object. Read only: edits go through `set`, `append` and `remove`. */
   get object(): JsonObject {
     return this.#root;
   }
@@ -77,7 +77,7 @@ export class Draft {
     return false;
   }
 
-  /** Sets a value, making missing parents. False, and nothing done, where the path leads through something else. */
+  /** Sets a value, creating missing parents. Returns false without a change if the path leads through another type. */
   set(path: Path, value: Json, finding: Finding | undefined, provenance?: EditProvenance): boolean {
     return this.#edit("set", path, value, finding, provenance);
   }
@@ -88,7 +88,7 @@ export class Draft {
     return Array.isArray(list) && this.#edit("append", [...path, list.length], value, finding);
   }
 
-  /** Takes a member out of an object. List elements stay: removing one would move what others point at. */
+  /** Removes a member of an object. List elements stay: removing one would shift the indexes of other edits. */
   remove(path: Path, finding: Finding | undefined, provenance?: EditProvenance): boolean {
     return this.#edit("remove", path, undefined, finding, provenance);
   }
@@ -98,7 +98,7 @@ export class Draft {
     return this.#edits.length;
   }
 
-  /** Takes back all edits since the mark, newest first. */
+  /** Undoes all edits since the mark, newest first. */
   undo(mark: number): void {
     while (this.#edits.length > mark) {
       this.#edits.pop();
@@ -138,7 +138,7 @@ export class Draft {
       if (rest.length > 0 || !held || Array.isArray(container)) return false;
       delete container[String(key)];
     } else {
-      // A copy: what is edited here later must not change the policy or the other place that the value comes from.
+      // A copy: later edits here must not change the policy or the other path that the value comes from.
       const made = nest(rest, copyOf(value ?? null), kind);
       if (made === undefined) return false;
       if (Array.isArray(container)) container[Number(key)] = made;
@@ -170,14 +170,14 @@ function read(container: Container, key: string | number | undefined): Json | un
   return typeof key === "string" ? own(container, key) : undefined;
 }
 
-/** Keys go into objects and indexes into lists; only an append may name the place behind the last element. */
+/** Keys go into objects and indexes into lists; only an append may name the index behind the last element. */
 function fits(container: Container, key: string | number, appends: boolean): boolean {
   if (!Array.isArray(container)) return isObject(container) && typeof key === "string";
   if (typeof key !== "number" || !Number.isInteger(key) || key < 0) return false;
   return appends ? key === container.length : key < container.length;
 }
 
-/** The value inside the parents that are missing. Only an append makes a list, and only the one that it appends to. */
+/** The value inside the missing parents. Only an append creates a list, and only the one that it appends to. */
 function nest(path: Path, value: Json, kind: Edit["kind"]): Json | undefined {
   let made = value;
   for (let i = path.length - 1; i >= 0; i--) {

@@ -59,7 +59,7 @@ test("an event relates to the finding's policy, to another, or to none", () => {
   expect(events.map(({ policy }) => policy)).toEqual([P, Q, undefined]);
 });
 
-test("of a policy that only a note names nobody counts, tells or keeps anything", () => {
+test("a policy known only from provenance causes no counts, events or observations", () => {
   const forged: PolicyRef = { kind: "Rule", name: "forged", gone: true };
   const event = { type: "Warning", reason: "Odd" } as const;
   const restoring = moduleThat("restoring", {
@@ -83,7 +83,7 @@ describe("counts", () => {
     ]);
   });
 
-  test("one decision for each hook that was asked, and none for others", () => {
+  test("one decision for each hook that ran, and none for others", () => {
     const evaluation = atOnce(ask([patcher, silent, refuser, unwilling], requestFor(pod())));
     expect(decisions(effectsOf(evaluation))).toEqual([
       "patcher-mutate mutate patch",
@@ -111,13 +111,13 @@ describe("counts", () => {
     ]);
   });
 
-  test("alone they are those of all effects, and on a dry run there are none", () => {
+  test("alone they equal those of all effects, and on a dry run there are none", () => {
     const evaluation = atOnce(ask([patcher, refuser], requestFor(pod())));
     expect(countsAfter(evaluation)).toEqual(effectsOf(evaluation).counts);
     expect(countsAfter({ ...evaluation, request: { ...evaluation.request, dryRun: true } })).toEqual([]);
   });
 
-  test("every finding once", () => {
+  test("counts every finding once", () => {
     const { counts } = effectsOf(atOnce(ask([patcher], requestFor(pod()))));
     const outcomes = counts
       .filter(({ metric }) => metric === "usher_findings_total")
@@ -131,7 +131,7 @@ describe("counts", () => {
     ]);
   });
 
-  test("what could not be known", async () => {
+  test("counts unknown facts", async () => {
     const one = { get: { resource: "nodes", name: "n" } };
     const asker = moduleThat("asker", {
       mutate: ({ facts }) => (facts.of(one) === undefined ? need(one) : allow()),
@@ -141,7 +141,7 @@ describe("counts", () => {
     expect(unknown).toEqual([{ metric: "usher_unknown_total", labels: { hook: "asker-mutate" } }]);
   });
 
-  test("validating never counts as a patch, though the draft holds edits", () => {
+  test("validating never counts as a patch, although the draft has edits", () => {
     const both = moduleThat("both", {
       mutate: ({ object }) => {
         object.set(["spec", "x"], 1, finding({ policy: P }));
@@ -163,7 +163,7 @@ describe("counts", () => {
   });
 });
 
-test("tallies: what each policy came to, a request counting once", () => {
+test("tallies count each policy's outcomes once per request", () => {
   const { tallies } = effectsOf(atOnce(ask([patcher], requestFor(pod()))));
   expect(tallies).toEqual([
     { module: "patcher", policy: P, outcomes: { matched: 1, applied: 1, skipped: 1 } },
@@ -171,7 +171,7 @@ test("tallies: what each policy came to, a request counting once", () => {
   ]);
 });
 
-test("events are about the object, or about what the finding names", () => {
+test("events are about the object, or about the finding's object", () => {
   const { events } = effectsOf(atOnce(ask([patcher], requestFor(pod()))));
   expect(events).toMatchObject([
     {
@@ -199,7 +199,7 @@ test.each<[string, AdmissionRequest, object]>([
     { apiVersion: "apps/v1", kind: "Deployment", namespace: "shop", name: "n1", uid: UID },
   ],
   [
-    "a Namespace, which is in none",
+    "a Namespace, which is cluster-scoped",
     requestFor({ apiVersion: "v1", kind: "Namespace", metadata: meta }, { namespace: "n1" }),
     { apiVersion: "v1", kind: "Namespace", name: "n1", uid: UID },
   ],
@@ -226,20 +226,20 @@ test.each<[string, AdmissionRequest, object]>([
 
 test.each([
   ["a dry run", [patcher, refuser], { dryRun: true }],
-  ["a request that nobody wanted", [unwilling], {}],
+  ["a request that no hook matched", [unwilling], {}],
 ])("%s has no effects", (_what, modules, change) => {
   const evaluation = atOnce(ask(modules, requestFor(pod(), change)));
   expect(effectsOf(evaluation)).toEqual({ events: [], tallies: [], counts: [], observed: [] });
 });
 
-test("what a finding wants remembered is handed over with its module", () => {
+test("observations of a finding are returned with their module", () => {
   const fields = { namespace: "shop", actor: "alice" };
   const reporter = moduleThat("reporter", { validate: () => allow([finding({ observe: fields })]) });
   const evaluation = atOnce(ask([reporter], requestFor(pod()), outside(), { phase: "validate" }));
   expect(effectsOf(evaluation).observed).toEqual([{ module: "reporter", fields }]);
 });
 
-test("a tally says where a policy could not have its way, of one request a few", () => {
+test("a tally has the conflicts of a policy, a few per request", () => {
   const torn = moduleThat("torn", {
     mutate: () =>
       allow([
@@ -261,7 +261,7 @@ test("a tally says where a policy could not have its way, of one request a few",
   ]);
 });
 
-test("an event may say more than its finding", () => {
+test("an event may have more text than its finding", () => {
   const event = { type: "Warning", reason: "Refused", message: "all that is wrong" } as const;
   const reporter = moduleThat("reporter", { validate: () => allow([finding({ event })]) });
   const request = requestFor(pod());

@@ -19,7 +19,7 @@ export interface EventToWrite extends Omit<FindingEvent, "related"> {
   readonly policy: PolicyRef | undefined;
   /** The rule of the policy, of an event of a review. */
   readonly rule?: string;
-  /** No certificate says that an API server sent the review: the object may not exist. */
+  /** No certificate proves that an API server sent the review: the object may not exist. */
   readonly unverified?: true;
 }
 
@@ -35,17 +35,17 @@ export function isAboutPolicy({ policy, regarding }: EventToWrite): boolean {
   return policy?.kind === kind && policy.name === name && policy.namespace === namespace;
 }
 
-/** How often a policy came to what, for its status. */
+/** The outcomes of a policy, for its status. */
 export interface Tally {
   readonly module: string;
   readonly policy: PolicyRef;
-  /** In how many requests it came to each outcome; `matched`: in how many it had anything to say at all. */
+  /** The number of requests for each outcome; `matched`: with any finding of it. */
   readonly outcomes: Readonly<Partial<Record<FindingOutcome | "matched", number>>>;
-  /** Where it could not have its way. */
+  /** Its conflicts. */
   readonly conflicts?: readonly Conflict[];
 }
 
-/** One place of one object where a policy could not have its way. */
+/** One path of one object at which a policy had a conflict. */
 export interface Conflict {
   /** `Deployment shop/web` */
   readonly object: string;
@@ -67,27 +67,27 @@ export interface DatedConflict extends Conflict {
   readonly at: number;
 }
 
-/** A label whose values users choose: so many have their own series in each process, and the rest is `other`. */
+/** A label with user-chosen values: this many have their own series in each process, and the rest is `other`. */
 export interface CappedLabel {
   readonly label: string;
   readonly most: number;
 }
 
-/** Prometheus keeps a series for each; of a thousand policies most never match anything, so few clusters come near. */
+/** Prometheus keeps a series for each; most of a thousand policies never match anything, so few clusters come near. */
 const MOST_POLICIES = 500;
 
-/** What core counts. Labels are bounded: never a user, never an object's name. */
+/** The counters of core. Labels are bounded: never a user, never an object's name. */
 export const METRICS = {
   usher_decisions_total: {
     help: "Admission requests decided, by hook, phase and verdict (allow, patch, deny).",
     labels: ["hook", "phase", "verdict"],
   },
   usher_findings_total: {
-    help: "What came of the rules of policies: applied, same, skipped, violated, would-violate, authorized, failed.",
+    help: "Outcomes of policies' rules: applied, same, skipped, violated, would-violate, authorized, failed.",
     labels: ["module", "rule", "outcome"],
   },
   usher_policy_outcomes_total: {
-    help: "Requests in which a policy of the whole cluster came to an outcome. Beyond 500 policies the others count as other; those of a namespace have it in their status.",
+    help: "Requests in which a cluster-wide policy had an outcome. Beyond 500 policies the others count as other; those of a namespace have it in their status.",
     labels: ["module", "policy", "outcome"],
     capped: { label: "policy", most: MOST_POLICIES },
   },
@@ -104,7 +104,7 @@ export interface Effects {
   readonly observed: readonly Observed[];
 }
 
-/** What a module wants remembered. */
+/** A module's observation. */
 export interface Observed {
   readonly module: string;
   readonly fields: Readonly<Record<string, string>>;
@@ -112,7 +112,7 @@ export interface Observed {
 
 const NONE: Effects = { events: [], tallies: [], counts: [], observed: [] };
 
-/** What follows after the answer was sent. A dry run has no effects. */
+/** The effects after the response. A dry run has none. */
 export function effectsOf(evaluation: Evaluation): Effects {
   if (evaluation.request.dryRun || evaluation.asked.length === 0) return NONE;
   return {
@@ -123,7 +123,7 @@ export function effectsOf(evaluation: Evaluation): Effects {
   };
 }
 
-/** Of the effects only the counts, for those who keep nothing else. */
+/** Only the counts of the effects, for callers that need nothing else. */
 export function countsAfter(evaluation: Evaluation): readonly Count[] {
   return evaluation.request.dryRun ? NONE.counts : countsOf(evaluation);
 }
@@ -164,7 +164,7 @@ function objectOf({ kind: type, namespace, name, object, oldObject }: AdmissionR
   };
 }
 
-/** Of one request: beyond this number one cause stands for all. */
+/** Per request: beyond this number one cause represents all. */
 const MOST_CONFLICTS = 3;
 
 function talliesOf({ findings, request }: Evaluation): Tally[] {
@@ -174,7 +174,7 @@ function talliesOf({ findings, request }: Evaluation): Tally[] {
     if (policy === undefined || policy.gone === true) continue;
     const key = `${module} ${policyKey(policy)}`;
     const tally = tallies.get(key) ?? { module, policy, outcomes: { matched: 1 } };
-    // One request counts once, however many keys of it a policy set.
+    // One request counts once, for any number of keys that a policy set.
     tally.outcomes[outcome] = 1;
     tallies.set(
       key,
@@ -207,7 +207,7 @@ function countsOf({ asked, phase, denials, patched, findings, unknown, ...evalua
     counts.push({ metric: "usher_decisions_total", labels: { hook: hook.name, phase, verdict } });
     if (unknown.length > 0) counts.push({ metric: "usher_unknown_total", labels: { hook: hook.name } });
   }
-  // One request counts once for each outcome of a policy, however many parts came to it.
+  // One request counts once for each outcome of a policy, for any number of parts.
   let counted: Set<string> | undefined;
   for (const { module, rule, outcome, policy } of findings) {
     counts.push({ metric: "usher_findings_total", labels: { module, rule, outcome } });

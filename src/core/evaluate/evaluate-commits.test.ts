@@ -22,7 +22,7 @@ const write = (resourceVersion: string | undefined, rests: Need = LEDGER): Commi
   rests,
 });
 
-/** Reserves a place in a ledger: full is refused, and what can't be known or written is refused with another word. */
+/** Reserves a place in a ledger: a full one refuses, and an unknown or unwritable one refuses with another message. */
 function reserver(name = "reserver", rests: Need = LEDGER) {
   const judge = ({ facts }: Context): Result => {
     const fact = facts.of(rests);
@@ -59,7 +59,7 @@ describe("commits", () => {
     expect(here.commits).toEqual([write(undefined)]);
   });
 
-  test("on a conflict the fact is read again and all is evaluated again", async () => {
+  test("a conflict reads the fact again and evaluates everything again", async () => {
     const here = outside({
       fact: versions(found({ version: "7" }), found({ version: "8" })),
       commit: (_commit, attempt) => (attempt === 1 ? "conflict" : "done"),
@@ -91,7 +91,7 @@ describe("commits", () => {
     expect(here.commits).toHaveLength(1);
   });
 
-  test("edits made before a conflict are there once", async () => {
+  test("edits made before a conflict occur once", async () => {
     const edits = moduleThat("edits", {
       mutate: ({ object, facts }) => {
         object.append(["spec", "rounds"], "x", undefined);
@@ -112,7 +112,7 @@ describe("commits", () => {
     expect(here.commits).toEqual([]);
   });
 
-  test("after a denial of anybody never", async () => {
+  test("never commits after any denial", async () => {
     const here = outside({ fact: () => found({ version: "7" }) });
     const no = moduleThat("no", {
       validate: () => deny({ code: 403, reason: "Forbidden", message: "no" }, []),
@@ -127,7 +127,7 @@ describe("commits", () => {
     expect(here.commits).toEqual([]);
   });
 
-  test("one that fails: the module decides by the fact that is now failed", async () => {
+  test("a failed commit: the module decides by the fact that is now failed", async () => {
     const here = outside({ fact: () => found({ version: "7" }), commit: () => ({ failed: "disk full" }) });
     const evaluation = await ask([reserver()], requestFor(pod()), here, validate);
     expect(responseOf(evaluation)).toMatchObject({
@@ -138,7 +138,7 @@ describe("commits", () => {
     expect(evaluation.unknown).toEqual([LEDGER]);
   });
 
-  test("one that fails, of a module that commits all the same: denied", async () => {
+  test("a failed commit of a module that still commits: denied", async () => {
     const deaf = moduleThat("deaf", { validate: () => allow([], write("7")) });
     for (const result of [{ failed: "x" }, "conflict"] satisfies CommitResult[]) {
       const here = outside({ commit: () => result });
@@ -215,7 +215,7 @@ describe("commits", () => {
     ]);
   });
 
-  test("without a need before it, a commit alone makes it wait", async () => {
+  test("a commit without a need makes it asynchronous", async () => {
     const direct = moduleThat("direct", { validate: () => allow([], write("7")) });
     const here = outside();
     const evaluation = ask([direct], requestFor(pod()), here, validate);

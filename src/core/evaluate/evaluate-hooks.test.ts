@@ -44,7 +44,7 @@ describe("two modules that write into one pod", () => {
     spec: { nodeSelector: { own: "1" }, containers: [{ name: "c", invented: [1, { x: null }] }] },
   });
 
-  test("both survive, one patch leaves, and the note names both", () => {
+  test("both survive, one patch is returned, and provenance names both", () => {
     const original = again(sent);
     const request = requestFor(again(sent));
     const evaluation = atOnce(ask([writer("left", LEFT), writer("right", RIGHT)], request));
@@ -82,7 +82,7 @@ describe("two modules that write into one pod", () => {
     ]);
   });
 
-  test("each sees the edits of those before it, in the order of the hooks", () => {
+  test("each sees the earlier edits, in the order of the hooks", () => {
     const seen: Json[] = [];
     const look = (name: string) =>
       moduleThat(name, {
@@ -117,12 +117,12 @@ test("validate sees the edits of mutate", () => {
   expect(responseOf(judged).patch).toEqual([]);
 });
 
-test("where nothing is needed there is nothing to wait for", () => {
+test("without needs the result is synchronous", () => {
   const evaluation = ask([writer("left", LEFT)], requestFor(pod()));
   expect(evaluation).not.toBeInstanceOf(Promise);
 });
 
-test("a hook is asked only for what it wants, in its phase, and where its module has something to say", () => {
+test("a hook runs only for requests that it matches, in its phase, and if its module has an evaluator", () => {
   const asked: string[] = [];
   const named = (name: string, hook: object) =>
     moduleThat(name, {
@@ -143,14 +143,14 @@ test("a hook is asked only for what it wants, in its phase, and where its module
   expect(evaluation.asked.map(({ module }) => module)).toEqual(["wants"]);
 });
 
-test("nobody asked: no edits, not even to a note that somebody forged", () => {
+test("without a matching hook there are no edits, not even of forged provenance", () => {
   const forged = JSON.stringify({ left: [{ policy: "LeftPolicy/l", set: ["/spec"] }] });
   const request = requestFor(pod({ annotations: { [PROVENANCE]: forged } }));
   const evaluation = atOnce(ask([], request));
   expect(responseOf(evaluation)).toMatchObject({ allowed: true, patch: [], warnings: [] });
 });
 
-test("the context is what the call and the hook say", () => {
+test("the context has the values of the call and the hook", () => {
   let seen: Context | undefined;
   const modules = [
     moduleThat("left", {
@@ -189,7 +189,7 @@ test("a hook whose edits cancel out has not patched", () => {
 describe("requests without an object", () => {
   const bare = { object: undefined, operation: "DELETE" } as const;
 
-  test("DELETE is judged by the stored object, and nothing is patched", () => {
+  test("DELETE is evaluated by the stored object, and nothing is patched", () => {
     const old = pod({ labels: { a: "b" } });
     let seen: Json | undefined;
     const modules = [
@@ -226,7 +226,7 @@ describe("a module that breaks", () => {
       },
     });
 
-  test("open: allowed with a warning, its edits undone, the others go on", () => {
+  test("fail-open: allowed with a warning, its edits undone, the others continue", () => {
     const evaluation = atOnce(
       ask([writer("left", LEFT), breaking("open"), writer("right", RIGHT)], requestFor(pod({ spec: {} }))),
     );
@@ -239,7 +239,7 @@ describe("a module that breaks", () => {
     expect(provenanceOf(evaluation.draft.object).map(({ module }) => module)).toEqual(["left", "right"]);
   });
 
-  test("closed: refused with 500, and nothing of the error reaches the client or its audit log", () => {
+  test("fail-closed: refused with 500, and no detail of the error reaches the client or its audit log", () => {
     const evaluation = atOnce(ask([breaking("closed"), writer("right", RIGHT)], requestFor(pod())));
     const answer = responseOf(evaluation);
     expect(answer).toMatchObject({
@@ -272,7 +272,7 @@ describe("a module that breaks", () => {
     expect(evaluation.denials).toEqual([]);
   });
 
-  test("what it gives in place of a decision is a fault as well", () => {
+  test("an invalid decision is a fault as well", () => {
     const wrong = moduleThat("fragile", { mutate: () => undefined as unknown as ReturnType<typeof allow> });
     expect(atOnce(ask([wrong], requestFor(pod()))).findings).toMatchObject([{ code: "USHER-E01" }]);
   });
@@ -282,7 +282,7 @@ describe("denials", () => {
   const refuses = (name: string, code: number) =>
     moduleThat(name, { mutate: () => deny({ code, reason: "Forbidden", message: `${name} says no` }, []) });
 
-  test("all are traced, nothing is patched, and no note is written", () => {
+  test("all are traced, nothing is patched, and no provenance is written", () => {
     const evaluation = atOnce(
       ask([refuses("one", 403), writer("left", LEFT), refuses("two", 422)], requestFor(pod())),
     );
@@ -299,7 +299,7 @@ describe("denials", () => {
   });
 });
 
-test("a note that has no room is left out, and that is said", () => {
+test("provenance that does not fit is omitted, with a warning", () => {
   const request = requestFor(pod({ annotations: { big: "x".repeat(262_100) } }));
   const evaluation = atOnce(ask([writer("left", LEFT)], request));
   const answer = responseOf(evaluation);
@@ -309,7 +309,7 @@ test("a note that has no room is left out, and that is said", () => {
 });
 
 describe("hooks that are one question", () => {
-  /** The module with a closed hook for one namespace before its own, which is the same question. */
+  /** The module with a fail-closed hook for one namespace before its own, which is the same question. */
   const withShut = (one: Module): Module => {
     const [open] = assemblyOf([one]).declaredHooks;
     if (open === undefined) throw new Error("no hook");
@@ -339,12 +339,12 @@ describe("hooks that are one question", () => {
     return { times, asked: asked.map(({ name }) => name) };
   };
 
-  test("are asked once, by the first that wants the request", () => {
+  test("run once, by the first that matches the request", () => {
     expect(shadows("shop")).toEqual({ times: 1, asked: ["shut"] });
     expect(shadows("other")).toEqual({ times: 1, asked: ["one-mutate"] });
   });
 
-  test("break as the one that was asked", () => {
+  test("fail like the one that ran", () => {
     const broken = moduleThat("one", {
       mutate: () => {
         throw new Error("lost");

@@ -12,22 +12,22 @@ import { type Facts, type Need, needKey } from "./need.ts";
 import { leaveChange } from "./patch.ts";
 import { type AdmissionRequest, describeRequest } from "./request.ts";
 
-/** What to evaluate: an admission request, with the hooks and the assembly to evaluate it by. */
+/** The input of an evaluation: an admission request, with the hooks and the assembly. */
 export interface EvaluationRequest {
   readonly assembly: Assembly;
   readonly phase: Phase;
-  /** In order; each runs only where its rules match the request. */
+  /** In order; each runs only if its rules match the request. */
   readonly hooks: readonly Hook[];
   readonly request: AdmissionRequest;
-  /** The draft that the mutating phase left, for the validating one. @default made from the request */
+  /** The draft of the mutating phase, for the validating one. @default created from the request */
   readonly draft?: Draft;
   readonly now: number;
   readonly trace?: boolean;
-  /** @default nobody */
+  /** @default none */
   readonly observer?: HookObserver | undefined;
 }
 
-/** Told of each run of a hook, for a shell that measures: the core reads no clock. */
+/** Called for each run of a hook, for a shell that measures: the core reads no clock. */
 export interface HookObserver {
   readonly began: (hook: Hook) => void;
   readonly ended: (hook: Hook) => void;
@@ -47,25 +47,28 @@ export interface Evaluation {
   readonly commits: readonly Commit[];
   /** Steps of counters that modules declare. */
   readonly counts: readonly Count[];
-  /** What was needed and not found. */
+  /** Needs that were not found. */
   readonly unknown: readonly Need[];
   readonly trace: readonly ModuleTrace[];
   /** The hooks that ran. */
   readonly asked: readonly Hook[];
   /** The names of those that changed the object. */
   readonly patched: ReadonlySet<string>;
-  /** The caller did not prove to be an API server: the object, the user and all else of the request are claims. @default verified */
+  /**
+   * The caller did not prove to be an API server: the object, the user and everything else of the request are claims.
+   * @default verified
+   */
   readonly unverified?: true;
 }
 
-/** A request without an object (DELETE) is judged by the stored one; one with neither by an empty one. */
+/** A request without an object (DELETE) is evaluated by the stored one; one with neither by an empty one. */
 export function draftOf(request: AdmissionRequest): Draft {
   return new Draft(request.object ?? request.oldObject ?? {}, request.oldObject);
 }
 
 /**
- * One round: every hook in order on one draft. Where something is needed, the edits are undone and all needs are returned together,
- * to be fetched at once; later hooks run all the same, for their needs.
+ * One round: every hook in order on one draft. If something is needed, the edits are undone and all needs are returned
+ * together, to be fetched at once; later hooks still run, for their needs.
  */
 export function evaluateHooks(
   evaluation: EvaluationRequest,
@@ -154,7 +157,7 @@ function inertPolicies(assembly: Assembly, asked: readonly Hook[]): ModuleTrace[
   return entries;
 }
 
-/** What one hook decided, and between which marks of the draft its edits are. */
+/** The decision of one hook, and the marks of the draft around its edits. */
 interface HookDecision {
   readonly hook: Hook;
   readonly decision: Decision;
@@ -220,7 +223,7 @@ const PROVENANCE_LEFT_OUT: ModuleFinding = {
   warn: 10,
 };
 
-/** Without the objects of a request no module can judge it; its hook says what follows. */
+/** Without the objects of a request no module can evaluate it; its hook's `tooLarge` decides. */
 function unread(hook: Hook, request: AdmissionRequest, why: string): Decision {
   const denies = hook.tooLarge === "deny";
   const consequence = denies ? "make the object smaller" : "it passes as it is; make the object smaller";

@@ -21,7 +21,7 @@ describe("trace", () => {
     },
   });
 
-  test("only where it is asked for", () => {
+  test("only if requested", () => {
     expect(atOnce(ask([traced], requestFor(pod()))).trace).toEqual([]);
     expect(atOnce(ask([traced], requestFor(pod()), outside(), { trace: true })).trace).toEqual([
       { module: "traced", policy: LEFT, applies: "applies", why: "it does" },
@@ -40,7 +40,7 @@ describe("trace", () => {
     expect(evaluation.trace.map(({ module }) => module)).toEqual(["traced", "asks"]);
   });
 
-  test("a policy of which nothing can be used says so, though its module never saw it", () => {
+  test("an unusable policy is traced, although its module never saw it", () => {
     const kind = kindOf("test.example", "Rule", {
       prepare: (object) => ({
         policy: undefined,

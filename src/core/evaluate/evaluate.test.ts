@@ -13,7 +13,7 @@ import { responseOf } from "./response.ts";
 const nodeNeed = (name: string): Need => ({ get: { resource: "nodes", name }, live: true });
 const found = (value: Json): Fact => ({ found: value, complete: true });
 
-/** Asks for one thing, edits before it asks, and writes into the object what came of it. */
+/** Needs one fact, edits before that, and writes the result into the object. */
 function asker(name: string, wanted: Need) {
   return moduleThat(name, {
     mutate: ({ object, facts }) => {
@@ -38,7 +38,7 @@ describe("needs", () => {
     expect(evaluation.draft.get("spec", "learnt", "m")).toEqual(fact);
     expect(evaluation.unknown).toEqual(unknown);
     expect(world.fetches).toEqual([[nodeNeed("n")]]);
-    // What was edited before the question was undone, so it is there once.
+    // Edits before the need were undone, so they occur once.
     expect(evaluation.draft.get("spec", "rounds")).toEqual(["m"]);
   });
 
@@ -52,7 +52,7 @@ describe("needs", () => {
         return { absent: "NotFound" };
       },
     });
-    // One that asks nothing is undone with the one that asks.
+    // A module without needs is undone together with the one that has them.
     const writes = moduleThat("writes", {
       mutate: ({ object }) => {
         object.append(["spec", "written"], "once", undefined);
@@ -84,14 +84,14 @@ describe("needs", () => {
     expect(needKey(nodeNeed("n"))).not.toBe(needKey({ get: { resource: "nodes", name: "n" } }));
   });
 
-  test("a fact that the source forgot to give is a failed one", async () => {
+  test("a fact that the source omitted counts as failed", async () => {
     const world = { ...outside(), fetch: async () => [] };
     const evaluation = await ask([asker("m", nodeNeed("n"))], requestFor(pod({ spec: {} })), world);
     expect(evaluation.draft.get("spec", "learnt", "m")).toEqual({ failed: "the source returned no fact" });
   });
 });
 
-/** Needs one thing after the other, up to `count`, and notes the last it saw. */
+/** Needs one fact after the other, up to `count`, and records the last one. */
 function chain(count: number, rounds: string[][], failure: "open" | "closed" = "open") {
   return moduleThat("chain", {
     failure,
@@ -123,7 +123,7 @@ describe("rounds", () => {
     expect(evaluation.unknown).toEqual([]);
   });
 
-  test("after four what is missing is failed, and the module decides", async () => {
+  test("after four rounds an unmet need counts as failed, and the module decides", async () => {
     const rounds: string[][] = [];
     const here = world();
     const evaluation = await ask([chain(MAX_ROUNDS, rounds)], requestFor(pod({ spec: {} })), here);
@@ -140,7 +140,7 @@ describe("rounds", () => {
   test.each<["open" | "closed", boolean]>([
     ["open", true],
     ["closed", false],
-  ])("a module that asks for ever: a fault, and its hook is %s", async (failure, allowed) => {
+  ])("a module that always needs more is a fault, and its hook is %s", async (failure, allowed) => {
     let count = 0;
     const endless = moduleThat("endless", { failure, mutate: () => need(nodeNeed(String(count++))) });
     const after = moduleThat("after", {
@@ -155,7 +155,7 @@ describe("rounds", () => {
     expect(evaluation.draft.get("spec", "after")).toBe(true);
   });
 
-  test("past the deadline nothing is fetched, and what is missing is failed", async () => {
+  test("past the deadline nothing is fetched, and unmet needs count as failed", async () => {
     const here = outside({ expired: () => true });
     const evaluation = await ask([asker("m", nodeNeed("n"))], requestFor(pod({ spec: {} })), here);
     expect(here.fetches).toEqual([]);
@@ -166,7 +166,7 @@ describe("rounds", () => {
     expect(evaluation.unknown).toEqual([nodeNeed("n")]);
   });
 
-  test("a deadline that passes during a fetch: what came counts, what is further missing is failed", async () => {
+  test("a deadline that passes during a fetch: fetched facts count, further needs are failed", async () => {
     let time = 0;
     const here = outside({
       expired: () => time > 0,
@@ -180,7 +180,7 @@ describe("rounds", () => {
     expect(rounds).toEqual([[], ["known"], ["known", "request deadline exceeded"]]);
   });
 
-  test("the last round's new questions are among what was not known", async () => {
+  test("the last round's new needs are among the unknown ones", async () => {
     let round = 0;
     const changing = moduleThat("changing", {
       mutate: ({ facts }) => {

@@ -4,7 +4,7 @@ import { draftOf, type Evaluation, type EvaluationRequest, evaluateHooks } from 
 import type { Finding } from "./finding.ts";
 import { DEADLINE_EXCEEDED, type Fact, Facts, type Need } from "./need.ts";
 
-/** After this many rounds what is still missing counts as failed: a module that always needs more would never decide. */
+/** After this many rounds an unmet need counts as failed: a module that always needs more would never decide. */
 export const MAX_ROUNDS = 4;
 
 /** Attempts at one commit. Each conflict means that another writer succeeded, so few suffice; the deadline is the real limit. */
@@ -12,12 +12,12 @@ export const MAX_COMMITS = 10;
 
 export type CommitResult = "done" | "conflict" | { readonly failed: string };
 
-/** What core asks of a shell: everything that waits. */
+/** The host of an evaluation: everything that waits. */
 export interface Host {
-  /** One fact for each need, in order. Never rejects: what can't be fetched is a failed fact. */
+  /** One fact for each need, in order. Never rejects: an unmet need is a failed fact. */
   readonly fetch: (needs: readonly Need[]) => Promise<readonly Fact[]>;
   readonly commit: (commit: Commit) => Promise<CommitResult>;
-  /** True when the caller is gone or the deadline too near to do more. */
+  /** True when the caller has disconnected or the deadline is too near to continue. */
   readonly expired: () => boolean;
 }
 
@@ -32,8 +32,8 @@ interface Progress {
 }
 
 /**
- * Evaluates a request until it is decided: runs the hooks, fetches what they need and runs them again, then commits. Synchronous
- * as long as nothing is needed from outside, which is nearly always.
+ * Evaluates a request until it is decided: runs the hooks, fetches their needs and runs them again, then commits.
+ * Synchronous as long as nothing is needed from outside, which is the usual case.
  */
 export function evaluate(request: EvaluationRequest, host: Host): Evaluation | Promise<Evaluation> {
   const draft = request.draft ?? draftOf(request.request);
@@ -76,7 +76,7 @@ function evaluateLast({ request, draft, start, facts }: Progress, reason: string
   draft.undo(start);
   facts.close(reason);
   const final = evaluateHooks(request, facts);
-  // With closed facts a module that still needs more counts as broken, so there are no needs.
+  // With closed facts a module that still needs more counts as failed, so there are no needs.
   if ("needs" in final) throw new Error("needs remain after the facts were closed");
   return final;
 }
@@ -95,7 +95,7 @@ async function commitAll(progress: Progress, evaluation: Evaluation): Promise<Ev
     if (stopped.result === "conflict") facts.conflicts += 1;
     const failed = failureOf(stopped.result, attempt);
     if (failed !== undefined) {
-      // The fact that the write rests on counts as failed now, so the module decides what that means.
+      // The fact that the write is based on counts as failed now, so the module decides.
       facts.set(stopped.commit.rests, failed);
       return withoutCommits(evaluateLast(progress, failed.failed));
     }
@@ -107,7 +107,7 @@ async function commitAll(progress: Progress, evaluation: Evaluation): Promise<Ev
   }
 }
 
-/** A conflict is worth another attempt, until there were too many of them. */
+/** A conflict is worth another attempt, up to a limit. */
 function failureOf(result: Exclude<CommitResult, "done">, attempt: number) {
   if (result !== "conflict") return result;
   return attempt < MAX_COMMITS ? undefined : { failed: "too many concurrent writes" };

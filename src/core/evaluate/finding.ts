@@ -9,20 +9,20 @@ export interface PolicyRef {
   readonly name: string;
   readonly uid?: string;
   readonly generation?: number;
-  /** Known from an object's provenance alone, which any writer of the object can forge: its outcomes are not counted. */
+  /** Known only from an object's provenance, which any writer of the object can forge: its outcomes are not counted. */
   readonly gone?: true;
 }
 
 /**
- * What one rule of one policy came to for one request.
+ * The outcome of one rule of one policy for one request.
  *
  * - `applied`: an edit was made;
- * - `same`: the object had the value already;
- * - `skipped`: a part was left out, the message says why;
+ * - `same`: the object already had the value;
+ * - `skipped`: a part was left out, the message has the reason;
  * - `violated`: a reason to deny;
- * - `would-violate`: the same, where the policy only informs;
+ * - `would-violate`: the same, if the policy only informs;
  * - `authorized`: admitted by a named entry;
- * - `failed`: could not be judged; the policy's failure mode decided.
+ * - `failed`: could not be evaluated; the policy's failure mode decided.
  */
 export type FindingOutcome =
   | "applied"
@@ -33,7 +33,7 @@ export type FindingOutcome =
   | "authorized"
   | "failed";
 
-/** What an event is about. `kubectl describe` finds an event only by the uid of the object that it describes. */
+/** The object of an event. `kubectl describe` finds an event only by the uid of the object that it describes. */
 export interface ObjectReference {
   readonly apiVersion?: string;
   readonly kind: string;
@@ -43,15 +43,15 @@ export interface ObjectReference {
 }
 
 /**
- * An event about the object of the request, or about `regarding` where that object will not exist. An object that is being created
- * has its uid, and a generated name, only in the validating phase.
+ * An event about the object of the request, or about `regarding` if that object will not exist. An object that is being
+ * created has its uid, and a generated name, only in the validating phase.
  */
 export interface FindingEvent {
   readonly type: "Normal" | "Warning";
   /** A CamelCase word that can be searched. */
   readonly reason: string;
   readonly regarding?: ObjectReference;
-  /** `none`: what the finding calls its policy is no object. @default the finding's policy */
+  /** `none`: the finding's policy is not an object. @default the finding's policy */
   readonly related?: PolicyRef | "none";
   /** @default the finding's */
   readonly message?: string;
@@ -72,29 +72,29 @@ export interface Finding {
   /** A stable code such as `USHER-P01`, explained by `usher help`. */
   readonly code?: string;
   readonly path?: Path;
-  /** With `same`, where the path is a list: the elements that it has already, as the policy has them. */
+  /** With `same`, if the path is a list: the elements that it already has, as the policy has them. */
   readonly elements?: readonly Json[];
-  /** What a policy requires at the path, of a violation. */
+  /** The policy's requirement at the path, for a violation. */
   readonly wants?: Json;
-  /** One sentence: what is wrong, where, and what to do next. */
+  /** One sentence: the problem, its path, and the next step. */
   readonly message: string;
-  /** The module itself records on the object what it changed: the edit is not in the provenance annotation. */
+  /** The module itself records its change on the object: the edit is not in the provenance annotation. */
   readonly recordedByModule?: true;
-  /** Message and audit value repeat another component's words: they stay whole, and no code follows the message. */
+  /** Message and audit value repeat another component's text: they stay whole, and no code follows the message. */
   readonly verbatim?: true;
-  /** Shown to the client as a warning; the higher rank comes first. */
+  /** Shown to the client as a warning; higher ranks come first. */
   readonly warn?: number;
-  /** The warning, where it is to be shorter than the message. */
+  /** The warning, if it is to be shorter than the message. */
   readonly warning?: string;
   readonly audit?: AuditAnnotation | readonly AuditAnnotation[];
   readonly event?: FindingEvent;
   /** Remembered over restarts and replicas: which fields, how often and when. Not on a dry run. */
   readonly observe?: Readonly<Record<string, string>>;
-  /** What a module threw: for the log alone, clients and audit logs see no internals. */
+  /** The error that a module threw: only for the log, clients and audit logs see no internals. */
   readonly error?: unknown;
 }
 
-/** A finding with the name of the module that made it. */
+/** A finding with the name of its module. */
 export interface ModuleFinding extends Finding {
   readonly module: string;
 }

@@ -12,11 +12,11 @@ test.each<[Need, string]>([
   [PODS, "list of pods in shop"],
   [{ list: { resource: "nodes" }, limit: 1, share: 1 }, "list of nodes"],
   [ACCESS, "access review"],
-])("%j for people", (need, text) => {
+])("%j in readable form", (need, text) => {
   expect(describeNeed(need)).toBe(text);
 });
 
-test("facts are found by what was asked, and what is not there yet is not a failure", () => {
+test("facts are found by their need, and an absent one is not a failure", () => {
   const facts = new Facts();
   expect(facts.of(NODE)).toBeUndefined();
   facts.set(NODE, { found: 1, complete: true });
@@ -30,7 +30,7 @@ test("facts are found by what was asked, and what is not there yet is not a fail
   expect(facts.missing()).toEqual([]);
 });
 
-test("once closed, what is missing has failed, and is among the missing", () => {
+test("once closed, unmet needs have failed, and are listed as missing", () => {
   const facts = new Facts();
   facts.set(NODE, { found: 1, complete: true });
   facts.set(POD, { absent: "NotFound" });
@@ -42,12 +42,12 @@ test("once closed, what is missing has failed, and is among the missing", () => 
   expect(facts.missing()).toEqual([POD, ACCESS]);
 });
 
-test("what may be absent and is absent is not among the missing; what failed is", () => {
+test("an optional absent fact is not listed as missing; a failed one is", () => {
   const facts = new Facts();
   const ledger = { get: { resource: "ledgers", name: "l" }, live: true, mayBeAbsent: true } as const;
   facts.set(ledger, { absent: "NotFound" });
   expect(facts.missing()).toEqual([]);
-  for (const fact of [{ absent: "NotServed" }, { failed: "etcd is away" }] as const) {
+  for (const fact of [{ absent: "NotServed" }, { failed: "etcd is down" }] as const) {
     facts.set(ledger, fact);
     expect(facts.missing()).toEqual([ledger]);
   }

@@ -1,21 +1,21 @@
 import { canonical, type Json, type JsonObject } from "../json.ts";
 
 /**
- * What a decision needs from outside that a view can't hold. A module returns it as a value; the shell fetches it and the
- * request is evaluated again.
+ * A fact that a decision needs from outside and a view can't hold. A module returns it as a value; the shell fetches it
+ * and the request is evaluated again.
  */
 export type Need =
   | {
       readonly get: { readonly resource: string; readonly namespace?: string; readonly name: string };
       /** Past every cache. */
       readonly live?: boolean;
-      /** The API server may answer from its watch cache, without etcd: for what never changes in an object. @default from etcd */
+      /** The API server may answer from its watch cache, without etcd: for immutable parts of an object. @default from etcd */
       readonly anyVersion?: true;
       /** There need not be such an object: that it is absent is an answer, and nothing unknown. */
       readonly mayBeAbsent?: true;
       /** The same for its kind: a cluster need not serve it. */
       readonly mayBeUnserved?: true;
-      /** As it is stored, once what is being written has been, or has failed. @default as it will be if that succeeds */
+      /** The stored state, after writes in flight have ended. @default the state if they succeed */
       readonly written?: true;
     }
   | {
@@ -32,7 +32,7 @@ export type Need =
       readonly limit: number;
       /** Part of the remaining time that the list may take, 0 to 1. */
       readonly share: number;
-      /** At most this long, whatever the share comes to. @default the share alone */
+      /** A maximum for the share. @default the share alone */
       readonly timeoutMs?: number;
     }
   | {
@@ -40,38 +40,41 @@ export type Need =
       readonly access: JsonObject;
     };
 
-/** What the shell found for a need. */
+/** The shell's result for a need. */
 export type Fact =
   | {
       readonly found: Json;
-      /** False where a list was cut by its limit or its time. */
+      /** False if a list was cut by its limit or its time. */
       readonly complete: boolean;
       /** With a change of another request that is still being written, and may fail. */
       readonly unwritten?: true;
-      /** Where a list that was cut goes on. */
+      /** Where a list that was cut continues. */
       readonly next?: string;
-      /** Items of a list, those that were cut included: exact where complete, else the API server's estimate, which it gives only without selectors. */
+      /**
+       * Items of a list, including those that were cut: exact if complete, else the API server's estimate, which it
+       * gives only without selectors.
+       */
       readonly total?: number;
     }
   | {
-      /** The API server answered that there is no such object, or that it does not serve such a kind at all. */
+      /** The API server answered that the object does not exist, or that it does not serve the kind. */
       readonly absent: "NotFound" | "NotServed";
     }
   | {
       /** Why, as a sentence. */
       readonly failed: string;
-      /** The HTTP code of the API server's answer; absent where there was none. */
+      /** The HTTP code of the API server's response; absent if there was none. */
       readonly status?: number;
       /** The StatusReason of that answer: `Forbidden`, `TooManyRequests`. */
       readonly reason?: string;
     };
 
-/** The fact of whatever could not be fetched or written before the deadline. */
+/** The fact of a need or write that did not complete before the deadline. */
 export const DEADLINE_EXCEEDED = { failed: "request deadline exceeded" } as const;
 
 /**
- * Why nothing is known of an object: `undefined` where it was found, or surely does not exist. For a kind that may not be served,
- * look at `absent` instead.
+ * Why an object is unknown: `undefined` if it was found, or surely does not exist. For a kind that may not be served,
+ * check `absent` instead.
  */
 export function failureOf(fact: Fact): string | undefined {
   if ("failed" in fact) return fact.failed;
@@ -114,7 +117,7 @@ export class Facts {
     const known = this.#facts.get(needKey(need))?.fact;
     if (known !== undefined || this.#final === undefined) return known;
     const failed = { failed: this.#final };
-    // Kept, so that it is among the missing.
+    // Kept, so that it is listed as missing.
     this.set(need, failed);
     return failed;
   }
@@ -127,7 +130,7 @@ export class Facts {
     this.#facts.delete(needKey(need));
   }
 
-  /** From now on what is missing is failed, for this reason. */
+  /** From now on unmet needs have failed, for this reason. */
   close(reason: string): void {
     this.#final = reason;
   }
@@ -136,7 +139,7 @@ export class Facts {
     return this.#final !== undefined;
   }
 
-  /** What was needed and not found. */
+  /** Needs that were not found. */
   missing(): Need[] {
     const missing: Need[] = [];
     for (const { need, fact } of this.#facts.values())

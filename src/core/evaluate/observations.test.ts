@@ -42,7 +42,7 @@ test("merging is independent of the order and of how it was put together", () =>
   );
 });
 
-test("keeps a thousand, and one namespace can't push out the others", () => {
+test("keeps a thousand, and one namespace can't evict the others", () => {
   const loud = Array.from({ length: 3_000 }, (_, i) => seen("loud", `sa-${i}`, 1_000 + i));
   const kept = mergeObservations([seen("quiet", "x", 1)], loud);
   expect(kept).toHaveLength(MOST_OBSERVATIONS);
@@ -50,7 +50,7 @@ test("keeps a thousand, and one namespace can't push out the others", () => {
   expect(kept).toContainEqual(seen("loud", "sa-2999", 3_999));
 });
 
-test("skips what it can't decode, and stays within the size of an object", () => {
+test("skips undecodable entries, and stays within the size of an object", () => {
   for (const text of ["", "{", "null", "[1]", '[{"a":1},1,1,1]', "[{},-1,1,1]", '[{},1,"x",1]'])
     expect(decodeObservations(text)).toEqual([]);
   fc.assert(fc.property(fc.json(), (text) => void decodeObservations(text)));
@@ -58,7 +58,7 @@ test("skips what it can't decode, and stays within the size of an object", () =>
   expect(encodeObservations(long).length).toBeLessThanOrEqual(700_000);
 });
 
-test("a name that is too long is not remembered, rather than cut", () => {
+test("a name that is too long is not stored, rather than cut", () => {
   expect(isObservable({ actor: "a".repeat(512) })).toBe(true);
   expect(isObservable({ actor: "a".repeat(513) })).toBe(false);
 });

@@ -2,11 +2,11 @@ import { at, canonical, isObject, type Json, type JsonObject } from "../json.ts"
 import { fairShare } from "./fair-share.ts";
 
 /**
- * What decisions have seen, remembered over restarts and replicas: each combination of fields once, with how often and when. A module
- * reports it with a finding, and its commands read it back. Merging is commutative, so that replicas need no order.
+ * Observations of decisions, kept over restarts and replicas: each combination of fields once, with count and times. A
+ * module reports it with a finding, and its commands read it. Merging is commutative, so that replicas need no order.
  */
 export interface Observation {
-  /** Chosen by the module. Where there is a field `namespace`, no namespace can push out all others. */
+  /** Chosen by the module. With a field `namespace`, no namespace can evict all others. */
   readonly fields: Readonly<Record<string, string>>;
   readonly count: number;
   /** Milliseconds since 1970. */
@@ -14,10 +14,10 @@ export interface Observation {
   readonly last: number;
 }
 
-/** Kept of each module. With fields of common lengths 300 KB, of the 1 MiB that an object may have. */
+/** Kept per module. With fields of common lengths 300 KB, of the 1 MiB that an object may have. */
 export const MOST_OBSERVATIONS = 1_000;
 
-/** Usernames may be emails or DNs; what is longer is not remembered: cut short it would name someone else. */
+/** Usernames may be emails or DNs; longer ones are not stored: cut short they would name another user. */
 const MOST_FIELD_LENGTH = 512;
 
 /** Of the 1 MiB of a ConfigMap, minus metadata and JSON escapes. */
@@ -28,7 +28,7 @@ export function isObservable(fields: Observation["fields"]): boolean {
   return Object.values(fields).every((value) => value.length <= MOST_FIELD_LENGTH);
 }
 
-/** Together, the latest first; beyond the limit the older ones go, of the namespace that has the most. */
+/** Merged, the latest first; beyond the limit the older ones of the namespace with the most are dropped. */
 export function mergeObservations(...all: readonly Iterable<Observation>[]): Observation[] {
   const merged = new Map<string, Observation>();
   for (const some of all) {
@@ -68,7 +68,7 @@ export function encodeObservations(observations: readonly Observation[]): string
   return lines.join("\n");
 }
 
-/** Skips what can't be decoded: a later version may write differently. */
+/** Skips undecodable entries: a later version may write another format. */
 export function decodeObservations(text: string): Observation[] {
   return text.split("\n").flatMap((line) => observationOf(line));
 }
@@ -90,7 +90,7 @@ function isCount(value: Json | undefined): value is number {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
 }
 
-/** The ConfigMap that keeps the observations of a module, in usher's namespace, and where in it. */
+/** The ConfigMap with the observations of a module, in usher's namespace, and its key. */
 export const OBSERVATIONS = {
   label: "usher.dev/observations",
   entry: "observations",

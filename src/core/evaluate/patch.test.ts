@@ -34,13 +34,13 @@ function take(draft: Draft, [what, where, value]: Step): void {
 
 function applied(original: JsonObject, patch: readonly PatchOperation[]): Json {
   const target = again(original);
-  // Through text, as it travels.
+  // Through text, as on the wire.
   const operations = JSON.parse(JSON.stringify(patch)) as Operation[];
   for (const error of applyPatch(target, operations)) expect(error).toBeNull();
   return target;
 }
 
-test("the patch turns what was sent into the draft, whatever was done to it", () => {
+test("the patch turns the sent object into the draft, for any edits", () => {
   fc.assert(
     fc.property(jsonObjectWith(key), fc.array(step, { maxLength: 10 }), (object, steps) => {
       const draft = new Draft(again(object));
@@ -141,7 +141,7 @@ test.each<[string, JsonObject, ((draft: Draft) => boolean)[], PatchOperation[]]>
     ],
   ],
   [
-    "elements of a list that we made",
+    "elements of a created list",
     {},
     [append(["a", "b"], 1), append(["a", "b"], 2)],
     [{ op: "add", path: "/a", value: { b: [1, 2] } }],
@@ -153,7 +153,7 @@ test.each<[string, JsonObject, ((draft: Draft) => boolean)[], PatchOperation[]]>
     [{ op: "add", path: "/a/-", value: { x: 1, y: 2 } }],
   ],
   [
-    "what is inside a place that is written anyway",
+    "an edit inside a path that is written anyway",
     { a: { b: 1, c: [1] } },
     [set(["a", "b"], 2), append(["a", "c"], 2), set(["a"], 9)],
     [{ op: "replace", path: "/a", value: 9 }],
@@ -177,7 +177,7 @@ test.each<[string, JsonObject, ((draft: Draft) => boolean)[], PatchOperation[]]>
   expect(patchOf(draft)).toEqual(expected);
 });
 
-describe("what we do not know", () => {
+describe("unknown fields", () => {
   test("is not in the patch and not moved in the object", () => {
     const sent = {
       spec: {
@@ -204,7 +204,7 @@ describe("edits between two marks", () => {
     ["none", false, () => undefined],
     ["one that adds", true, (draft) => set(draft, ["b"], 1)],
     ["one that replaces", true, (draft) => set(draft, ["a"], 2)],
-    ["one that writes what is there", false, (draft) => set(draft, ["a"], 1)],
+    ["one that writes the existing value", false, (draft) => set(draft, ["a"], 1)],
     [
       "an addition that is removed again",
       false,
@@ -231,7 +231,7 @@ describe("edits between two marks", () => {
     ],
   ])("%s: change %s", (_, changed, edit) => {
     const draft = new Draft({ a: 1 });
-    // An earlier hook's edit of the same place is not theirs.
+    // An earlier hook's edit of the same path is not counted.
     set(draft, ["a"], 0);
     set(draft, ["a"], 1);
     const from = draft.mark();

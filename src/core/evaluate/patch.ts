@@ -8,9 +8,8 @@ export type PatchOperation =
   | { readonly op: "remove"; readonly path: string };
 
 /**
- * The patch that turns the object as it was sent into the draft as it is. Written from the recorded edits, one operation for each
- * place, with the value that is there in the end; none where in the end it is as it was. Nothing is rebuilt, so what we do not
- * know is not touched.
+ * The patch that turns the sent object into the current draft. Built from the recorded edits, one operation for each
+ * path, with its final value; none if the value is unchanged. Nothing is rebuilt, so unknown fields are untouched.
  */
 export function patchOf(draft: Draft): PatchOperation[] {
   return operationsOf(draft, 0, draft.edits.length);
@@ -30,7 +29,7 @@ function operationsOf(draft: Draft, from: number, to: number): PatchOperation[] 
     const edit = draft.edits[i];
     if (edit === undefined) break;
     const text = Draft.slotOf(edit);
-    // The first edit of a place knows what was there before.
+    // The first edit of a path has the original value.
     if (!slots.has(text)) slots.set(text, i);
   }
   const operations: PatchOperation[] = [];
@@ -40,7 +39,7 @@ function operationsOf(draft: Draft, from: number, to: number): PatchOperation[] 
     const { slot: path, existed } = edit;
     const value = at(draft.object, ...path);
     if (edit.kind === "append" && path.length === edit.path.length) {
-      // "-" rather than the index: it says what we mean and does not depend on how many were there.
+      // "-" rather than the index: it expresses an append and does not depend on the length.
       if (value !== undefined) operations.push({ op: "add", path: `${pointer(path.slice(0, -1))}/-`, value });
     } else if (value === undefined) {
       if (existed) operations.push({ op: "remove", path: text });
@@ -51,7 +50,7 @@ function operationsOf(draft: Draft, from: number, to: number): PatchOperation[] 
   return operations;
 }
 
-/** What a slot held before the edits: what its first edit found there, without what edits further inside had done until then. */
+/** The value of a slot before the edits: that of its first edit, without earlier edits further inside. */
 function before(edits: readonly Edit[], first: number, from: number): Json | undefined {
   const edit = edits[first];
   if (edit?.previous === undefined) return undefined;
@@ -71,7 +70,7 @@ function startsWith(path: Path, start: Path): boolean {
   return true;
 }
 
-/** Undoes one edit in a copy of what it was made in. Newest first, each finds its place as it left it. */
+/** Undoes one edit in a copy of its container. Newest first, each finds its path unchanged. */
 function takeBack(copy: Json, place: Path, { existed, previous }: Edit): void {
   const container = at(copy, ...place.slice(0, -1)) as Record<string, Json | undefined> | Json[] | undefined;
   const key = place.at(-1) ?? "";
@@ -84,10 +83,10 @@ function takeBack(copy: Json, place: Path, { existed, previous }: Edit): void {
   }
 }
 
-/** Fewer than this are compared one by one, which makes no new texts. */
+/** Fewer than this are compared one by one, which creates no new strings. */
 const FEW = 8;
 
-/** A place inside one that is written anyway needs no operation of its own. Each slash of a pointer ends one that it is inside of. */
+/** A path inside one that is written anyway needs no operation. Each slash of a pointer ends one of its ancestors. */
 function insideAnother(text: string, slots: ReadonlyMap<string, number>): boolean {
   if (slots.size < FEW) {
     for (const other of slots.keys()) if (text[other.length] === "/" && text.startsWith(other)) return true;

@@ -15,7 +15,7 @@ export interface GroupVersionResource {
 export const OPERATIONS = ["CREATE", "UPDATE", "DELETE", "CONNECT"] as const;
 export type Operation = (typeof OPERATIONS)[number];
 
-/** Who asks, as the API server knows them; under impersonation the impersonated identity. */
+/** The sender, as authenticated by the API server; under impersonation the impersonated identity. */
 export interface UserInfo {
   readonly username: string;
   readonly uid?: string;
@@ -24,15 +24,15 @@ export interface UserInfo {
 }
 
 /**
- * One admission request, as the API server sends it (AdmissionReview v1). `uid` is new at every call, also when the
- * same object is asked about again: nothing may be keyed by it.
+ * One admission request, as the API server sends it (AdmissionReview v1). `uid` is new at every call, also for the same
+ * object: nothing may be keyed by it.
  */
 export interface AdmissionRequest {
   readonly uid: string;
   readonly kind: GroupVersionKind;
   readonly resource: GroupVersionResource;
   readonly subResource: string;
-  /** Empty for `generateName`, where the name does not exist yet when mutating. */
+  /** Empty for `generateName`, whose name does not exist yet when mutating. */
   readonly name: string;
   /** Empty for cluster-scoped objects. */
   readonly namespace: string;
@@ -42,18 +42,18 @@ export interface AdmissionRequest {
   readonly oldObject: JsonObject | undefined;
   readonly dryRun: boolean;
   readonly options: JsonObject | undefined;
-  /** Made from a manifest: no API server has validated the object. */
+  /** Created from a manifest: no API server has validated the object. */
   readonly unvalidated?: true;
-  /** Why its objects could not be read: then it has none, whatever its operation, and each hook's `tooLarge` decides. */
+  /** Why its objects could not be read: then it has none, for any operation, and each hook's `tooLarge` decides. */
   readonly tooLarge?: string;
 }
 
-/** The name under which stores, indexes and RBAC know a resource: `pods`, `deployments.apps`. */
+/** The name of a resource in stores, indexes and RBAC: `pods`, `deployments.apps`. */
 export function resourceName(resource: { readonly group: string; readonly resource: string }): string {
   return resource.group === "" ? resource.resource : `${resource.resource}.${resource.group}`;
 }
 
-/** How a person names the object of a request: `Deployment shop/web`, `Pod shop/web-*` for generateName. */
+/** The user-facing name of the object of a request: `Deployment shop/web`, `Pod shop/web-*` for generateName. */
 export function describeRequest(request: AdmissionRequest): string {
   const generated = stringAt(request.object, "metadata", "generateName") ?? "";
   const name = request.name !== "" ? request.name : `${generated}*`;

@@ -45,7 +45,7 @@ const violation = (i: number): ModuleFinding => ({
 });
 
 describe("allowed", () => {
-  test("with nothing to say", () => {
+  test("without findings", () => {
     expect(reviewOf(responseOf(evaluation()))).toEqual({
       apiVersion: "admission.k8s.io/v1",
       kind: "AdmissionReview",
@@ -68,7 +68,7 @@ describe("allowed", () => {
     expect(JSON.parse(patch)).toEqual([{ op: "add", path: "/spec/nodeSelector", value: { zöne: "1" } }]);
   });
 
-  test("nothing is patched when validating, nor where there is no object", () => {
+  test("nothing is patched when validating, nor without an object", () => {
     const draft = new Draft(pod());
     draft.set(["spec", "x"], 1, undefined);
     expect(responseOf(evaluation({ draft, phase: "validate" })).patch).toEqual([]);
@@ -93,7 +93,7 @@ describe("denied", () => {
     });
   });
 
-  test("nothing is patched, whatever was edited", () => {
+  test("nothing is patched, with any edits", () => {
     const draft = new Draft(pod());
     draft.set(["spec", "x"], 1, undefined);
     const answer = responseOf(evaluation({ draft, denials: [denial("a")] }));
@@ -154,7 +154,7 @@ describe("denied", () => {
     ]);
   });
 
-  test("so many causes and no more", () => {
+  test("limits the number of causes", () => {
     expect(CAUSES_LIMIT).toBe(64);
     const found = (count: number) => Array.from({ length: count }, (_, i) => violation(i));
     const causes = (count: number) =>
@@ -164,7 +164,7 @@ describe("denied", () => {
     expect(causes(65)?.at(-1)?.message).toBe("wrong 63");
   });
 
-  test("of a module that denied without a violation, what failed is the cause", () => {
+  test("if a module denied without a violation, the failure is the cause", () => {
     const failed: ModuleFinding = { ...violation(1), outcome: "failed", code: "USHER-E01" };
     const elsewhere: ModuleFinding = { ...failed, module: "other", message: "open" };
     const status = responseOf(evaluation({ findings: [failed, elsewhere], denials: [denial("a")] })).status;
@@ -192,7 +192,7 @@ describe("denied", () => {
       { name: "Unknown", group: "", kind: "pods" },
     ],
     [
-      "what the module says",
+      "the module's text",
       {},
       { details: { name: "n1", kind: "nodes" } },
       { name: "n1", group: "", kind: "nodes" },
@@ -204,7 +204,7 @@ describe("denied", () => {
   });
 });
 
-test("what leaves is plain JSON, whatever the texts", () => {
+test("the response is plain JSON, for any strings", () => {
   const hostile = "\ud800\u0000\u2028</script>";
   const draft = new Draft(pod());
   draft.set(["spec", hostile], hostile, undefined);
@@ -215,7 +215,7 @@ test("what leaves is plain JSON, whatever the texts", () => {
   }
 });
 
-test("the text of a review is the review, whatever it says", () => {
+test("the text of a review parses to the review, for any content", () => {
   const text = fc.string({ unit: "binary" });
   const patch = fc.array(fc.record({ op: fc.constant("add" as const), path: text, value: fc.jsonValue() }), {
     maxLength: 2,

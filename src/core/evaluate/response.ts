@@ -30,7 +30,7 @@ export function responseOf(evaluation: Evaluation): AdmissionResponse {
   return { ...common, allowed: true, patch, status: undefined };
 }
 
-/** AdmissionReview v1 as text. Nearly every response only allows, perhaps with a patch: that is written without building objects. */
+/** AdmissionReview v1 as text. Most responses only allow, perhaps with a patch: these are written without building objects. */
 export function reviewText(response: AdmissionResponse): string {
   const { uid, allowed, patch, warnings, audit, status } = response;
   if (!allowed || warnings.length > 0 || status !== undefined || !isEmpty(audit))

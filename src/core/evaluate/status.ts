@@ -27,7 +27,7 @@ export interface StatusCause {
 export interface StatusDetails {
   readonly name: string;
   readonly group: string;
-  /** As in Kubernetes' own errors: the resource, `pods`, but the kind, `Pod`, where the reason is `Invalid`. */
+  /** As in Kubernetes' own errors: the resource, `pods`, but the kind, `Pod`, if the reason is `Invalid`. */
   readonly kind: string;
 }
 
@@ -36,7 +36,7 @@ export interface DenialStatus {
   readonly code: number;
   readonly reason: string;
   readonly message: string;
-  /** Absent where the request could not be decoded that far. */
+  /** Absent if the request could not be decoded that far. */
   readonly details?: StatusDetails;
   readonly causes: readonly StatusCause[];
   readonly retryAfterSeconds?: number;
@@ -80,7 +80,7 @@ export function nameIn(name: string, object: JsonObject | undefined): string {
   return "Unknown";
 }
 
-/** What was violated; of a module that denied without a violation what failed; and where it has no findings at all, the denial itself. */
+/** The violations; for a module that denied without one its failures; and without any findings, the denial itself. */
 function causesOf(
   denials: readonly (Denial & { readonly module: string })[],
   findings: readonly ModuleFinding[],

@@ -52,7 +52,7 @@ describe("all together", () => {
     expect(lengthOf(shown)).toBe(WARNINGS_LIMIT);
   });
 
-  test("one more, and the last line says how many were left out, within the limit", () => {
+  test("with one more, the last line counts the omitted ones, within the limit", () => {
     const shown = warningsOf([...texts(8, 250), warning("y")]);
     expect(shown).toHaveLength(8);
     expect(shown.at(-1)).toBe("and 2 more warnings");
@@ -65,7 +65,7 @@ describe("all together", () => {
     expect(shown).toHaveLength(9);
   });
 
-  test("thousands", () => {
+  test("keeps the limit for thousands of warnings", () => {
     const shown = warningsOf(texts(5_000, 40));
     expect(lengthOf(shown)).toBeLessThanOrEqual(WARNINGS_LIMIT);
     expect(shown.at(-1)).toBe(`and ${5_000 - (shown.length - 1)} more warnings`);
@@ -73,7 +73,7 @@ describe("all together", () => {
     expect(lengthOf(shown) + 40).toBeGreaterThan(WARNINGS_LIMIT);
   });
 
-  test("any texts: within the limit, none lost without being counted, the best never left out for a lesser one", () => {
+  test("any strings: within the limit, none lost without being counted, none omitted for a lower-ranked one", () => {
     const one = fc.record({ message: fc.string({ unit: "binary", maxLength: 400 }), warn: fc.nat(3) });
     fc.assert(
       fc.property(fc.array(one, { maxLength: 30 }), (list) => {
@@ -107,7 +107,7 @@ describe("verbatim", () => {
   });
   const upstream = `would violate PodSecurity "restricted:latest": ${"x".repeat(406)}`;
 
-  test("a text longer than 256 characters leaves whole, without a code", () => {
+  test("a string longer than 256 characters stays whole, without a code", () => {
     expect(upstream).toHaveLength(453);
     expect(warningsOf([verbatim(upstream)])).toEqual([upstream]);
   });
@@ -118,11 +118,11 @@ describe("verbatim", () => {
     expect(warningsOf(found)).toEqual([long(1), long(2), long(3), long(4), "and 2 more warnings"]);
   });
 
-  test("one that alone exceeds the API server's limit is cut as the API server would", () => {
+  test("a string that alone exceeds the API server's limit is cut as by the API server", () => {
     expect(warningsOf([verbatim("y".repeat(5_000))])).toEqual([`${"y".repeat(255)}…`]);
   });
 
-  test("any texts: within the API server's limit, verbatim ones whole", () => {
+  test("any strings: within the API server's limit, verbatim ones whole", () => {
     const one = fc.record({ length: fc.nat(2_500), warn: fc.nat(3), whole: fc.boolean() });
     fc.assert(
       fc.property(fc.array(one, { maxLength: 12 }), (list) => {

@@ -19,9 +19,9 @@ interface Warning {
 }
 
 /**
- * The warnings of a response: the highest rank first, each once. Whole lesser ones are left out where not all fit, and the last line
- * counts them. Verbatim ones stay whole and may use all that the API server allows: cut, each would appear beside the text that it
- * repeats instead of as one with it.
+ * The warnings of a response: the highest rank first, each once. Lower-ranked ones are omitted whole if not all fit,
+ * and the last line counts them. Verbatim ones stay whole and may use the API server's full limit: a cut one would
+ * appear beside the text that it repeats instead of as one with it.
  */
 export function warningsOf(findings: readonly ModuleFinding[]): string[] {
   const warnings = findings.filter((finding) => finding.warn !== undefined);
@@ -34,7 +34,7 @@ export function warningsOf(findings: readonly ModuleFinding[]): string[] {
   let length = 0;
   for (const text of texts) {
     const left = texts.length - shown.length - 1;
-    // The last text may use all the room; any other must leave enough for the line that counts the rest.
+    // The last string may use the full limit; any other must leave space for the line that counts the rest.
     const reserve = left === 0 ? 0 : restOf(left).length;
     if (length + text.length + reserve > limit) break;
     shown.push(text);
@@ -58,10 +58,10 @@ function restOf(count: number): string {
   return `and ${count} more ${count === 1 ? "warning" : "warnings"}`;
 }
 
-/** For the line that counts the rest, whatever the count. */
+/** For the line that counts the rest, for any count. */
 const RESERVE = restOf(1e9).length;
 
-/** The API server drops a warning with a control character, and lone surrogates are no text. */
+/** The API server drops a warning with a control character, and lone surrogates are not valid text. */
 export function printable(text: string, longest = WARNING_LENGTH): string {
   const clean = text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, " ").toWellFormed();
   return truncate(clean, longest);

@@ -12,13 +12,13 @@ import type { Change } from "../view/view.ts";
 import { type Difference, differenceOf, judgeBoth, newWarnings } from "./compare.ts";
 import { requestFor } from "./stored-workloads.ts";
 
-/** As many pods as Pod Security looks at when the level of a namespace changes. */
+/** As many pods as Pod Security evaluates when the level of a namespace changes. */
 export const MOST_PODS = 3_000;
 
 /** Some of the pods that exist. */
 export interface PodPage {
   readonly pods: readonly JsonObject[];
-  /** All pods that exist, where the source knows. */
+  /** The number of existing pods, if the source knows it. */
   readonly total?: number | undefined;
   /** Whether no pods follow. Without such a page, not all were read. */
   readonly last: boolean;
@@ -27,28 +27,28 @@ export interface PodPage {
 export interface BlastRadiusOptions {
   /** Milliseconds since 1970. */
   readonly now: number;
-  /** Pods that exist, page by page; ends early where its source has no more time. Throws where nothing can be read. */
+  /** Existing pods, page by page; ends early if its source has no more time. Throws if nothing can be read. */
   readonly pods: (namespace: string | undefined) => AsyncIterable<PodPage>;
-  /** Waited for before each step, so that other work comes in between; `undefined`: go on. */
+  /** Awaited before each step, so that other work can run in between; `undefined`: continue. */
   readonly pause: () => Promise<void> | undefined;
-  /** Whether the time is over: the answer is then about what was looked at until now. */
+  /** Whether the time is over: the result is then about the pods evaluated so far. */
   readonly expired: () => boolean;
 }
 
-/** What the write of one policy changes for what exists; all of it within the time and the number of pods that were allowed. */
+/** The effect of writing one policy on existing objects; all within the allowed time and number of pods. */
 export interface BlastRadius {
-  /** A workload is a pod without a controller, or all pods of one controller, of which one is judged. */
+  /** A workload is a pod without a controller, or all pods of one controller, one of which is evaluated. */
   readonly workloads: readonly (Difference & { readonly pods: number })[];
-  /** Nodes and users that the policies of the module come to something else for. */
+  /** Nodes and users for which the module's policies have another effect. */
   readonly standing: readonly StandingLine[];
   readonly looked: {
-    /** Absent where the policies of the module have no say about pods. */
+    /** Absent if the module's policies do not affect pods. */
     readonly pods?: number;
-    /** All pods that exist, where known. */
+    /** The number of existing pods, if known. */
     readonly total?: number;
     readonly nodes: number;
   };
-  /** Whether everything was looked at. */
+  /** Whether everything was evaluated. */
   readonly complete: boolean;
   /** Why pods could not be read. */
   readonly failure?: string;
@@ -59,7 +59,7 @@ export interface StandingLine {
   readonly text: string;
 }
 
-/** The kind and module of a policy; `undefined` where the resource is not a policy of these modules. */
+/** The kind and module of a policy; `undefined` if the resource is not a policy of these modules. */
 function ownerOf({ modules }: Assembly, resource: string): { module: Module; kind: Kind } | undefined {
   for (const module of modules)
     for (const kind of module.kinds)
@@ -68,8 +68,9 @@ function ownerOf({ modules }: Assembly, resource: string): { module: Module; kin
 }
 
 /**
- * Compares the decisions about what exists before and after a policy is written. One pod of each controller is judged, as if it were
- * created now; further replicas are only counted. Needs no facts but the pods: a decision that needs more is unknown, and no difference.
+ * Compares the decisions about existing objects before and after a policy is written. One pod of each controller is
+ * evaluated, as if it were created now; further replicas are only counted. Needs no facts except the pods: a decision
+ * that needs more is unknown, and not a difference.
  */
 export async function blastRadius(
   assembly: Assembly,
@@ -79,7 +80,7 @@ export async function blastRadius(
   const owner = ownerOf(assembly, change.resource);
   if (owner === undefined) return undefined;
   const { module, kind } = owner;
-  // The assembly goes on to change while this waits.
+  // The assembly keeps changing while this waits.
   const before = assembly.with([]);
   const after = before.with([change]);
   const standing = await standingLines(module, before, after, options);
@@ -100,7 +101,7 @@ export async function blastRadius(
   };
 }
 
-/** Policies of a module that is not asked about new pods change no decision about them. */
+/** Policies of a module without hooks for new pods change no decision about them. */
 function judgesPods({ name }: Module, assemblies: readonly Assembly[]): boolean {
   return assemblies.some(({ hooks }) =>
     hooks.some(
@@ -118,7 +119,7 @@ function judgesPods({ name }: Module, assemblies: readonly Assembly[]): boolean 
 
 interface Workload {
   pods: number;
-  /** Absent where both decisions are the same. */
+  /** Absent if both decisions are equal. */
   difference?: Difference;
 }
 
@@ -190,7 +191,7 @@ async function podDifference(
   return differenceOf(await judgeBoth({ before: request, after: request }, stages, { now }));
 }
 
-/** The controller of a pod stands for all of its pods. */
+/** The controller of a pod represents all of its pods. */
 function workloadOf(pod: JsonObject): { readonly key: string; readonly object: Difference["object"] } {
   const namespace = namespaceOf(pod);
   const { apiVersion, kind, name, uid } = controllerOf(pod) ?? {
@@ -253,11 +254,11 @@ function textsOf({ changes, violation }: Standing): string[] {
 
 /** Names in one warning; the others are counted. */
 const SHOWN_NAMES = 2;
-/** Outcomes that have a warning of their own. */
+/** Outcomes with a separate warning. */
 const SHOWN_OUTCOMES = 5;
 const ALL_OF_THEM = "usher diff looks at all of them";
 
-/** Warnings for the author of the write: how many, how much was looked at, and what happens to which. None where nothing changes. */
+/** Warnings for the author of the write: counts, scope, and examples. None if nothing changes. */
 export function blastRadiusWarnings(found: BlastRadius): string[] {
   const { workloads, standing, complete, failure } = found;
   const rest = complete ? [] : [failure ?? ALL_OF_THEM];
@@ -284,7 +285,7 @@ export function blastRadiusWarnings(found: BlastRadius): string[] {
   ];
 }
 
-/** `looked at 3,000 of 8,120 pods`. Empty where pods do not matter. */
+/** `looked at 3,000 of 8,120 pods`. Empty if pods are not affected. */
 function extentOf({ looked: { pods, total } }: BlastRadius): string[] {
   if (pods === undefined) return [];
   const all = Math.max(pods, total ?? 0);

@@ -4,11 +4,11 @@ import type { ReviewChange, ReviewResult, ReviewViolation } from "../review/resu
 import { type Review, reviewWithPods, type Stage } from "../review/review.ts";
 
 /**
- * What a second view makes of a request that a first one has decided.
+ * The result of a second view for a request that a first one has decided.
  *
  * - `same`: the same decision;
  * - `changed`: admitted by both, with other changes;
- * - `warned`: the same, with warnings that it did not have;
+ * - `warned`: the same, with new warnings;
  * - `refused`: admitted by the first, refused by the second;
  * - `admitted`: refused by the first, admitted by the second;
  * - `still refused`: refused by both, for other reasons;
@@ -26,14 +26,14 @@ export const EFFECTS = [
 ] as const;
 type Effect = (typeof EFFECTS)[number];
 
-/** What one view decided: the object with its changes, or why it is refused. */
+/** The decision of one view: the object with its changes, or why it is refused. */
 export interface Side {
   readonly refused: boolean;
   /** Of the object, and of a workload those of its pods. */
   readonly violations: readonly ReviewViolation[];
   readonly changes: readonly ReviewChange[];
   readonly warnings: readonly string[];
-  /** What the decision needed and could not be read: it may be another one. */
+  /** Needs of the decision that could not be read: it may be another one. */
   readonly unknown: readonly string[];
 }
 
@@ -55,13 +55,13 @@ export interface Difference {
   readonly lines: readonly ChangedLine[];
 }
 
-/** Both decisions about one request. A side is absent where that view does not have the object. */
+/** Both decisions about one request. A side is absent if that view does not have the object. */
 export interface Decided {
   readonly before?: Review;
   readonly after?: Review;
 }
 
-/** Judges requests in two worlds, where either may be absent. A draft edits in place, so each side has a copy. */
+/** Evaluates requests in two worlds, either of which may be absent. A draft edits in place, so each side has a copy. */
 export async function judgeBoth(
   requests: { readonly before?: AdmissionRequest; readonly after?: AdmissionRequest },
   stages: { readonly before: Stage; readonly after: Stage },

@@ -11,7 +11,7 @@ import { objectKey } from "../view/view.ts";
 import { foresee, isEmpty } from "./foresee.ts";
 import { World } from "./world.ts";
 
-/** Sets the pool that the label `pool` of the node "policy" says, and refuses every pod where it says none. */
+/** Sets the pool of the label `pool` of the node "policy", and refuses every pod if there is none. */
 const seating: Module = {
   ...moduleThat("seating", {
     mutate: ({ object, view, request }) => {
@@ -89,7 +89,7 @@ describe("two worlds", () => {
     expect(foresight.looked).toEqual({ workloads: 2, pods: 2, nodes: 3 });
   });
 
-  test("show changes by workload: owned and finished pods are not judged on their own", async () => {
+  test("show changes by workload: owned and finished pods are not evaluated separately", async () => {
     const world = worldOf(CLUSTER);
     const { workloads } = await foresee(world, world.with(edit("b")), OPTIONS);
     expect(workloads.map(({ object, effect, pods }) => [object.kind, object.name, effect, pods])).toEqual([
@@ -102,7 +102,7 @@ describe("two worlds", () => {
     ]);
   });
 
-  test("show refusals, what is admitted again, and running pods that would not be admitted", async () => {
+  test("show refusals, workloads admitted again, and running pods that would not be admitted", async () => {
     const world = worldOf(CLUSTER);
     const refusing = world.with(edit("none"));
     const there = await foresee(world, refusing, OPTIONS);
@@ -161,7 +161,7 @@ describe("two worlds", () => {
   });
 });
 
-test("facts of a world are those of its edits, then of what was read, then of the cluster", async () => {
+test("facts of a world are those of its edits, then of its read objects, then of the cluster", async () => {
   const world = worldOf(CLUSTER).with([
     ...edit("b"),
     { resource: "nodes", namespace: "", name: "w-a", object: undefined },

@@ -19,7 +19,7 @@ import type { World } from "./world.ts";
 export interface WorkloadDifference extends Difference {
   /** Pods that it has now. */
   readonly pods: number;
-  /** Where its pods may run; absent where nothing was simulated. */
+  /** Where its pods may run; absent if nothing was simulated. */
   readonly nodes?: ReachDifference;
 }
 
@@ -31,18 +31,18 @@ export interface PoolDifference {
   readonly effect: "empties" | "fills" | "changed";
 }
 
-/** What an edit comes to; the JSON output is made of this. */
+/** The effect of an edit; the JSON output is built from it. */
 export interface Foresight {
   /** Workloads that differ, the worst first. */
   readonly workloads: readonly WorkloadDifference[];
   readonly nodes: readonly StandingDifference[];
   readonly users: readonly StandingDifference[];
   readonly pools: readonly PoolDifference[];
-  /** Workloads with running pods that would not be admitted in the second world, also where the first refuses them as well. */
+  /** Workloads with running pods that would not be admitted in the second world, also if the first refuses them as well. */
   readonly notAdmitted: readonly { readonly object: Difference["object"]; readonly pods: number }[];
-  /** How much was looked at. */
+  /** The scope. */
   readonly looked: { readonly workloads: number; readonly pods: number; readonly nodes: number };
-  /** Objects whose decision needed what could not be read. */
+  /** Objects whose decision needed facts that could not be read. */
   readonly unknown: readonly string[];
 }
 
@@ -61,7 +61,7 @@ export interface ForesightOptions {
   readonly decided?: (difference: WorkloadDifference, decided: Decided) => void;
 }
 
-/** Judges everything that exists in one of two worlds in both, and says what differs. Both are reconciled worlds. */
+/** Evaluates all objects of either world in both, and returns the differences. Both are reconciled worlds. */
 export async function foresee(before: World, after: World, options: ForesightOptions): Promise<Foresight> {
   const pairs = pairsOf(before, after, options);
   const [old, now] = options.placements ? [new Placements(before), new Placements(after)] : [];

@@ -37,7 +37,7 @@ function byOf(world: World, node: string, path: string): string {
   return world.reason(node, path) ?? "-";
 }
 
-/** `label pool=edge` by the path of the value. Usher's own records are left out: they follow from the rest. */
+/** `label pool=edge` by the path of the value. Usher's own records are omitted: they follow from the rest. */
 function valuesOf(node: JsonObject): Map<string, string> {
   const values = new Map<string, string>();
   const collect = (what: string, map: JsonObject | undefined) => {

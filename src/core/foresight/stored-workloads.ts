@@ -19,7 +19,7 @@ import type { World } from "./world.ts";
 interface StoredWorkload {
   readonly workload: WorkloadKind;
   readonly object: JsonObject;
-  /** Pods that it has now, through whatever stands between; of a pod itself 1. */
+  /** Its current pods, through all levels of owners; 1 for a pod itself. */
   readonly pods: readonly JsonObject[];
 }
 
@@ -53,7 +53,7 @@ export function storedWorkloads(world: World, namespace?: string): StoredWorkloa
   );
 }
 
-/** What the API server and controllers write into the metadata of a stored object. */
+/** Metadata that the API server and controllers write into a stored object. */
 const WRITTEN_BY_SERVER = [
   "uid",
   "resourceVersion",
@@ -70,8 +70,8 @@ interface RequestOptions {
 }
 
 /**
- * The request that creates a stored workload as it was before usher. It is a dry run: it counts for nothing. The user is an administrator,
- * since who created a stored object is not known.
+ * The request that creates a stored workload without usher's changes. It is a dry run and does not count. The user is
+ * an administrator, because the creator of a stored object is unknown.
  */
 export function requestFor(
   object: JsonObject,

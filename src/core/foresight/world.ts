@@ -13,14 +13,14 @@ type Fetch = (needs: readonly Need[]) => Promise<readonly Fact[]>;
 const MAX_PASSES = 4;
 
 /**
- * A cluster as it is, or as it would be: an assembly, whole objects of the resources that were read, and the facts beyond both. It is
- * never written to; `with` gives another world, and this one stays as it is.
+ * A cluster in its current or a hypothetical state: an assembly, whole objects of the read resources, and the facts
+ * beyond both. It is never written to; `with` returns another world, and this one is unchanged.
  */
 export class World implements Stage {
   readonly assembly: Assembly;
   readonly #fetch: Fetch;
   readonly #objects: ReadonlyMap<string, ReadonlyMap<string, JsonObject>>;
-  /** Objects that differ from the cluster's; `undefined` where one is gone. */
+  /** Objects that differ from the cluster's; `undefined` if removed. */
   readonly #changed: ReadonlyMap<string, JsonObject | undefined>;
   /** Which policy set a value of a node: `worker-1 metadata.labels.pool`. */
   readonly #reasons: ReadonlyMap<string, string>;
@@ -53,7 +53,7 @@ export class World implements Stage {
     return this.#objects.get(resource)?.get(objectKey(namespace, name));
   }
 
-  /** The policy that set a value of a node, where a rule would set it. */
+  /** The policy of a node's value, if a rule would set it. */
   reason(node: string, path: string): string | undefined {
     return this.#reasons.get(`${node} ${path}`);
   }
@@ -78,7 +78,7 @@ export class World implements Stage {
     );
   }
 
-  /** The same once controllers have made their changes of nodes. */
+  /** The same after controllers have made their changes of nodes. */
   reconciled(): World {
     let world: World = this;
     for (let pass = 0; pass < MAX_PASSES; pass++) {

@@ -11,12 +11,12 @@ describe("reading", () => {
     ["null", "null"],
     ["a list", "[]"],
     ["a number", "17"],
-    ["a module that is no list", { placement: { policy: "x" } }],
+    ["a module that is not a list", { placement: { policy: "x" } }],
     ["entries that are nothing", { placement: [null, 1, "x", [], {}] }],
     ["an entry without a policy", { placement: [{ set: ["/a"] }] }],
     ["__proto__ as a module", '{"__proto__": [{"policy": "x", "set": ["/a"]}]}'],
-    ["a module that is no DNS label", { "Not A Label": [{ policy: "x", set: ["/a"] }] }],
-  ])("%s is no provenance", (_what, text) => {
+    ["a module that is not a DNS label", { "Not A Label": [{ policy: "x", set: ["/a"] }] }],
+  ])("%s is not provenance", (_what, text) => {
     expect(provenanceOf(object(text))).toEqual([]);
   });
 
@@ -25,12 +25,15 @@ describe("reading", () => {
     ["no metadata", {}],
     ["metadata a text", { metadata: "x" }],
     ["annotations a list", { metadata: { annotations: [PROVENANCE] } }],
-    ["an annotation that is no text", { metadata: { annotations: { [PROVENANCE]: { placement: [] } } } }],
+    [
+      "an annotation that is not a string",
+      { metadata: { annotations: { [PROVENANCE]: { placement: [] } } } },
+    ],
   ])("%s has none", (_what, one) => {
     expect(provenanceOf(one)).toEqual([]);
   });
 
-  test("takes what is readable of an entry", () => {
+  test("reads the valid parts of an entry", () => {
     const text =
       '{"pod-os2":[{"policy":"K/p","uid":7,"generation":"x","set":["/a",1,null,"b",""],"added":{"/l":[1],"x":[2],"/m":3,"__proto__":[4]}}]}';
     expect(provenanceOf(object(text))).toEqual([
@@ -44,7 +47,7 @@ describe("reading", () => {
     expect(origin?.added).toEqual({ "/l": [1] });
   });
 
-  test("any text at all is read without harm", () => {
+  test("reads any string without harm", () => {
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.json()), (text) => {
         expect(Array.isArray(provenanceOf(object(text)))).toBe(true);
@@ -53,7 +56,7 @@ describe("reading", () => {
   });
 });
 
-test("of a note that is longer than any that usher writes so much is read", () => {
+test("reads a limited part of an oversized annotation", () => {
   const one = { policy: "K/p", set: Array.from({ length: 5_000 }, (_, i) => `/a/${i}`) };
   const [origin, ...more] = provenanceOf(object(JSON.stringify({ placement: [one, one] })));
   expect(origin?.set).toHaveLength(1_024);
@@ -62,7 +65,7 @@ test("of a note that is longer than any that usher writes so much is read", () =
   expect(provenanceOf(object(JSON.stringify({ placement: many })))).toHaveLength(128);
 });
 
-test("a policy, a place and an element count once, however often a note names them", () => {
+test("a policy, a path and an element count once, however often the annotation names them", () => {
   const entry = {
     policy: "K/p",
     set: ["/a", "/a"],
@@ -86,7 +89,7 @@ test("a policy, a place and an element count once, however often a note names th
   ]);
 });
 
-test("a place longer than any that usher writes is none", () => {
+test("ignores a path longer than any that usher writes", () => {
   const entry = { policy: "K/p", set: [`/${"a".repeat(1_023)}`, `/${"a".repeat(1_024)}`] };
   expect(provenanceOf(object(JSON.stringify({ placement: [entry] })))[0]?.set).toHaveLength(1);
 });

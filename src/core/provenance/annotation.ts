@@ -11,7 +11,7 @@ import {
   valuesLeft,
 } from "../json.ts";
 
-/** The one annotation, on the top object, that says which policy put what there. */
+/** The one annotation, on the top object, that records which policy made which change. */
 export const PROVENANCE = "usher.dev/provenance";
 
 /** Beside the modules: the version of the stored object that a reapply started from. */
@@ -21,14 +21,14 @@ const REAPPLIED = "renewedFrom";
 const WAS = "was";
 
 /**
- * No value that a policy adds to a list comes near this depth (a pod affinity term has 6). An annotation has room for 100,000
- * levels, and JSON.stringify gives up before 5,000.
+ * No value that a policy adds to a list comes near this depth (a pod affinity term has 6). An annotation can have
+ * 100,000 levels, and JSON.stringify fails before 5,000.
  */
 const DEPTH_LIMIT = 32;
 
 /**
- * The number of policies that are read of one annotation, and of places and elements. Real objects stay far below; an annotation that a
- * user wrote has room for twenty thousand, and each would be looked for.
+ * The number of policies, and of paths and elements, that are read from one annotation. Real objects stay far below; a
+ * forged annotation can have twenty thousand, and each would be looked up.
  */
 const MAX_ORIGINS = 128;
 const MAX_NAMED = 1_024;
@@ -40,12 +40,12 @@ const POINTER_LENGTH = 1_024;
 export const MAX_LIST_LENGTH = 1_024;
 
 /**
- * The number of values that are read of the lists of one object, all told, and of the elements in its annotation. An object may hold ten
- * times as many, and each is spelled out to be found; 64 terms of 256 values come to as many.
+ * The total number of values that are read from the lists of one object, and from the elements in its annotation. An
+ * object may have ten times as many, and each is serialized to be found; 64 terms of 256 values have as many.
  */
 const MAX_LIST_VALUES = 16_384;
 
-/** What one policy put into an object. */
+/** The changes of one policy to an object. */
 export interface Origin {
   readonly module: string;
   /** `ClusterPodSchedulingPolicy/etcd-pool` */
@@ -54,7 +54,7 @@ export interface Origin {
   readonly generation?: number;
   /** Places that were set, as JSON pointers. */
   readonly set: readonly string[];
-  /** List elements that were added, by the list's pointer. An index would not survive other people's edits. */
+  /** List elements that were added, by the list's pointer. An index would not survive other clients' edits. */
   readonly added: Readonly<Record<string, readonly Json[]>>;
 }
 
@@ -62,14 +62,14 @@ export interface Origin {
 export interface Replaced {
   /** The value before the first policy wrote it; absent: there was none. */
   readonly value?: Json;
-  /** The digest of the value that policies left. Another one there means that others have changed it since. */
+  /** The digest of the value that policies left. A different value means that another client has changed it since. */
   readonly now: string;
 }
 
-/** What the annotation of one object says. */
+/** The content of an object's annotation. */
 export interface Provenance {
   readonly origins: readonly Origin[];
-  /** By JSON pointer. Objects that an earlier version wrote have none. */
+  /** By JSON pointer. Objects of an earlier version have none. */
   readonly was: ReadonlyMap<string, Replaced>;
   /** The version of the stored object that a reapply started from: see reapply.ts. */
   readonly reappliedFrom: string | undefined;
@@ -96,7 +96,7 @@ export function readProvenance(object: JsonObject | undefined): Provenance {
   };
 }
 
-/** What policies put into an object, by its annotation. */
+/** The policies' changes to an object, by its annotation. */
 export function provenanceOf(object: JsonObject | undefined): readonly Origin[] {
   return readProvenance(object).origins;
 }
@@ -115,7 +115,7 @@ export function digestOf(value: Json | undefined): string {
     .slice(0, 16);
 }
 
-/** Go drops null members and empty lists of an object: a manifest and the stored object then have the same annotation. */
+/** Go drops null members and empty lists of an object: so a manifest and the stored object have the same annotation. */
 export function asStored<T extends Json | undefined>(value: T): T | Json {
   if (Array.isArray(value)) return value.map((one) => asStored(one));
   if (!isObject(value)) return value;
@@ -125,7 +125,7 @@ export function asStored<T extends Json | undefined>(value: T): T | Json {
   return Object.fromEntries(members.map(([name, member]) => [name, asStored(member)])) as Json;
 }
 
-/** The text of the annotation, in one order; `undefined` where there is nothing to say. */
+/** The text of the annotation, in canonical order; `undefined` if it is empty. */
 export function annotationText({ origins, was, reappliedFrom }: Provenance): string | undefined {
   const modules: Record<string, Json> = {};
   const byModule = Map.groupBy(origins, ({ module }) => module);
@@ -171,7 +171,7 @@ function originsIn(parsed: JsonObject, room: Room): Origin[] {
   return [...origins.values()].map(originOf);
 }
 
-/** An origin as it is read. A policy, a place and an element count once, however often the annotation names them. */
+/** A parsed origin. A policy, a path and an element count once, however often the annotation names them. */
 interface OriginParts {
   readonly module: string;
   readonly policy: string;
@@ -188,7 +188,7 @@ interface Room {
   readonly values: ListRoom;
 }
 
-/** An empty list, or a repeated one, takes room as well. */
+/** An empty list, or a repeated one, counts against the limit as well. */
 function addParts(parts: OriginParts, entry: Json, room: Room): void {
   const uid = stringAt(entry, "uid");
   const generation = at(entry, "generation");
@@ -207,7 +207,7 @@ function addParts(parts: OriginParts, entry: Json, room: Room): void {
   }
 }
 
-/** As many items of a list as there is room for. */
+/** As many items of a list as the limit allows. */
 function listIn(value: Json | undefined, room: Room): readonly Json[] {
   if (!Array.isArray(value)) return [];
   const items = value.slice(0, Math.max(0, room.left));
@@ -252,7 +252,7 @@ export function listRoom(): ListRoom {
   return { left: MAX_LIST_VALUES };
 }
 
-/** Whether there is room for a value, which is used then. An annotation can name a thousand places, one inside another. */
+/** Whether a value is within the limit, which it then uses. An annotation can name a thousand paths, one inside another. */
 export function takesRoom(value: Json | undefined, room: ListRoom): boolean {
   const left = valuesLeft(value, room.left, Number.POSITIVE_INFINITY);
   if (left >= 0) room.left = left;
@@ -260,8 +260,8 @@ export function takesRoom(value: Json | undefined, room: ListRoom): boolean {
 }
 
 /**
- * The elements of a list that can have provenance: those of a depth that modules write. `undefined` where the list is too long, or its
- * values are more than are read of one object.
+ * The elements of a list that can have provenance: those of a depth that modules write. `undefined` if the list is too
+ * long, or its values exceed the limit for one object.
  */
 export function readableElements(list: Json | undefined, room: ListRoom): readonly Json[] | undefined {
   if (!Array.isArray(list)) return [];

@@ -54,7 +54,7 @@ test.each<[string, JsonObject, JsonObject]>([
     required(term("zone"), term("rack"), term("own")),
   ],
   [
-    "terms that were joined to none, with all that holds them",
+    "terms that were added to none, with their parents",
     noted(
       { placement: [{ policy: "P/a", added: { [TERMS]: [term("pool"), term("disk")] } }] },
       required(term("pool"), term("disk")),
@@ -75,7 +75,7 @@ test.each<[string, JsonObject, JsonObject]>([
     { tolerations: [{ key: "own" }] },
   ],
   [
-    "a list that others have changed since by its elements",
+    "the elements of a list that others have changed since",
     noted(
       {
         placement: [{ policy: "P/a", added: { "/spec/tolerations": [TOLERATION] } }],
@@ -102,11 +102,11 @@ test.each<[string, JsonObject, JsonObject]>([
     { nodeSelector: { own: "a" } },
   ],
   [
-    "nothing where the annotation can't be read",
+    "nothing if the annotation can't be read",
     pod({ annotations: { [PROVENANCE]: "{" }, spec: { nodeSelector: { a: "b" } } }),
     { nodeSelector: { a: "b" } },
   ],
-])("takes out %s", (_, object, spec) => {
+])("removes %s", (_, object, spec) => {
   const { object: before } = beforeUsher(object);
   const { nodeSelector, affinity, tolerations } = before["spec"] as JsonObject;
   expect({ nodeSelector, affinity, tolerations }).toEqual({
@@ -118,7 +118,7 @@ test.each<[string, JsonObject, JsonObject]>([
   expect(JSON.stringify(before)).not.toContain(PROVENANCE);
 });
 
-test("property: whatever the annotation says, the object itself stays as it is", () => {
+test("property: the given object is unchanged for any annotation", () => {
   fc.assert(
     fc.property(fc.json(), (text) => {
       const object = pod({ annotations: { [PROVENANCE]: text }, spec: { nodeSelector: { a: "b" } } });
@@ -140,7 +140,7 @@ test("values that policies replaced are back, the inner ones of places inside on
   writeProvenance(draft, [], undefined);
   const written = draft.object;
   expect(beforeUsher(written).object["spec"]).toEqual({ required: { terms: [1] }, list: [1, 2] });
-  // Others have changed it since: the value from before is not known.
+  // Another client has changed it since: the previous value is unknown.
   const changed = { ...written, spec: { ...(written["spec"] as JsonObject), list: [2, 3] } };
   expect(beforeUsher(changed).object["spec"]).toEqual({ required: { terms: [1] } });
 });

@@ -4,11 +4,11 @@ import { digestOf, listRoom, type Origin, PROVENANCE, readProvenance, takesRoom 
 
 export interface BeforeUsher {
   readonly object: JsonObject;
-  /** What each policy had put there. */
+  /** The changes of each policy. */
   readonly origins: readonly Origin[];
 }
 
-/** An object without what policies put into it, by its provenance annotation, and without the annotation. */
+/** An object without policies' changes, by its provenance annotation, and without the annotation. */
 export function beforeUsher(object: JsonObject): BeforeUsher {
   const { origins, was } = readProvenance(object);
   const copy = copyOf(object) as JsonObject;
@@ -33,13 +33,13 @@ export function beforeUsher(object: JsonObject): BeforeUsher {
   return { object: copy, origins };
 }
 
-/** Anyone can write the annotation: policies set fields within the spec, labels and annotations, and nothing else. */
+/** Any client can write the annotation: policies set only fields within the spec, labels and annotations. */
 function isOfPolicy([first, second, third]: readonly string[]): boolean {
   if (first === "metadata") return (second === "labels" || second === "annotations") && third !== undefined;
   return second !== undefined;
 }
 
-/** The list without one of each of these elements; `undefined` where nothing is left. */
+/** The list without one of each of these elements; `undefined` if nothing is left. */
 function without(path: string, list: Json | undefined, elements: readonly Json[]): Json | undefined {
   if (!Array.isArray(list)) return list;
   if (path.endsWith("/nodeSelectorTerms")) return withoutTerms(list, elements);

@@ -10,7 +10,7 @@ const HAS_PROVENANCE = carries("object", PROVENANCE);
 /** Conditions that leave requests to another hook of the same module, or leave out objects that are going. */
 const ELSEWHERE = ["template-changes", "not-asked-by-a-closed-hook", "not-being-deleted"];
 
-test("every hook that changes what other modules change, too, is asked where a request brings provenance", () => {
+test("every hook that changes fields of other modules, too, is called if a request brings provenance", () => {
   const conditions = Object.values(MODES).flatMap((mode) => {
     const hooks = assemblyIn(mode).hooks.filter(({ phase }) => phase === "mutate");
     const resourcesOf = ({ rules }: Hook) => rules.flatMap(({ resources }) => resources);

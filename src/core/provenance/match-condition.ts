@@ -3,8 +3,8 @@ import { PROVENANCE } from "./annotation.ts";
 const NOTE = `metadata.annotations['${PROVENANCE}']`;
 
 /**
- * CEL: the request brings a provenance annotation that is not the stored one. Match conditions of mutating hooks include it: each
- * module judges the entries that claim to be its own, and other modules' calls leave them alone because they rely on that.
+ * CEL: the request brings a provenance annotation other than the stored one. Match conditions of mutating hooks include
+ * it: each module validates the entries of its own name, and other modules' calls keep them because they rely on that.
  */
 export const SENT_PROVENANCE = `(${carries("object", PROVENANCE)} && (oldObject == null || !${carries("oldObject", PROVENANCE)} || object.${NOTE} != oldObject.${NOTE}))`;
 

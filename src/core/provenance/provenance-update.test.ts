@@ -24,7 +24,7 @@ describe("on UPDATE", () => {
     return note(draft);
   };
 
-  test("all that is still true stays, also if the request left it out", () => {
+  test("all valid entries stay, also if the request omitted them", () => {
     expect(written(object(undefined, SPEC), object(STORED, SPEC))).toEqual(STORED);
     expect(written(object(STORED, SPEC), object(STORED, SPEC))).toEqual(STORED);
   });
@@ -35,9 +35,9 @@ describe("on UPDATE", () => {
       { ...SPEC, nodeSelector: { disk: "hdd", zone: "a" } },
       { set: ["/spec/nodeSelector/zone"] },
     ],
-    ["one key gone", { ...SPEC, nodeSelector: { zone: "a" } }, { set: ["/spec/nodeSelector/zone"] }],
+    ["one key removed", { ...SPEC, nodeSelector: { zone: "a" } }, { set: ["/spec/nodeSelector/zone"] }],
     [
-      "one element gone",
+      "one element removed",
       { ...SPEC, tolerations: [{ key: "b" }] },
       { added: { "/spec/tolerations": [{ key: "b" }] } },
     ],
@@ -46,7 +46,7 @@ describe("on UPDATE", () => {
       { ...SPEC, tolerations: [{ key: "b" }, { key: "x" }, { key: "a" }] },
       {},
     ],
-    ["the list gone", { nodeSelector: SPEC.nodeSelector }, { added: undefined }],
+    ["the list removed", { nodeSelector: SPEC.nodeSelector }, { added: undefined }],
   ])("%s", (_what, spec, expected) => {
     const [entry] = STORED.placement;
     expect(written(object(undefined, spec), object(STORED, SPEC))).toEqual({
@@ -54,7 +54,7 @@ describe("on UPDATE", () => {
     });
   });
 
-  test("a term to which others have added still carries ours; one that lost a part does not", () => {
+  test("a term that others extended still has the policy's part; one that lost a part does not", () => {
     const stored = { placement: [{ policy: "K/p", added: { "/spec/terms": [{ l: ["a"] }, { l: ["b"] }] } }] };
     const old = object(stored, { terms: [{ l: ["own", "a"] }, { l: ["own", "b"] }] });
     const now = object(undefined, { terms: [{ l: ["own"] }, { f: ["more"], l: ["mine", "b"] }] });
@@ -75,15 +75,15 @@ describe("on UPDATE", () => {
     expect(provenanceOf(draft.object)[0]?.added["/spec/terms"]).toEqual([{ l: ["b"] }]);
   });
 
-  test("when nothing is true any more, nothing is said", () => {
+  test("without valid entries the annotation is removed", () => {
     expect(written(object(STORED, {}), object(STORED, SPEC))).toBeUndefined();
   });
 
-  test("what the request claims and the stored object does not is not believed", () => {
+  test("a claim of the request that the stored object does not have is not trusted", () => {
     expect(written(object(STORED, SPEC), object(undefined, SPEC))).toBeUndefined();
   });
 
-  test("a place with more values than are read is not kept", () => {
+  test("a path with more values than are read is not kept", () => {
     const keys = (count: number) =>
       Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, "v"]));
     const spec = { small: keys(63), large: keys(20_000) };
@@ -100,7 +100,7 @@ describe("on UPDATE", () => {
     expect(written(object(undefined, { containers: [] }), object(stored, spec))).toBeUndefined();
   });
 
-  test("a list of long standing keeps its elements' origin when others join", () => {
+  test("an existing list keeps its elements' origin when others are added", () => {
     const old = object(undefined, {});
     const first = new Draft(old);
     first.author = "placement";
@@ -126,7 +126,7 @@ describe("on UPDATE", () => {
         placement: Array.from({ length: 5_000 }, (_, i) => ({ policy: `K/${i}`, added: { "/spec/l": [i] } })),
       },
     ],
-  ])("stored notes that somebody forged do no harm: %s", (_what, forged) => {
+  ])("forged stored annotations are harmless: %s", (_what, forged) => {
     const spec = { x: 1, l: Array.from({ length: 5_000 }, (_, i) => i) };
     const draft = new Draft(object(undefined, spec), object(forged, spec));
     expect(writeProvenance(draft, [], object(forged, spec))).toBe(true);

@@ -20,7 +20,7 @@ import { PROVENANCE, provenanceOf } from "./annotation.ts";
 import { ANNOTATIONS_LIMIT, writeProvenance } from "./provenance.ts";
 
 describe("on CREATE", () => {
-  test("says who set and who added what", () => {
+  test("records which policy set and added what", () => {
     const draft = new Draft(object(undefined));
     draft.author = "placement";
     draft.set(ZONE, "a", finding(ETCD));
@@ -53,7 +53,7 @@ describe("on CREATE", () => {
     });
   });
 
-  test("the note of a module that has a call of its own stays, where it is true", () => {
+  test("the entry of a module with a separate call stays, if it is valid", () => {
     const claims = { ...CLAIM_ZONE, other: CLAIM_ZONE.placement };
     const draft = new Draft(object(claims, { nodeSelector: { zone: "a" } }));
     expect(writeProvenance(draft, [], undefined, (module) => module === "placement")).toBe(true);
@@ -63,7 +63,7 @@ describe("on CREATE", () => {
     expect(note(without)).toBeUndefined();
   });
 
-  test("an edit without a policy is nobody's", () => {
+  test("an edit without a policy is not recorded", () => {
     const draft = new Draft(object(undefined));
     draft.set(ZONE, "a", undefined);
     draft.set(DISK, "b", { rule: "r", outcome: "applied", message: "m" });
@@ -71,7 +71,7 @@ describe("on CREATE", () => {
     expect(note(draft)).toBeUndefined();
   });
 
-  test("of two who set one place it is the last one's; what was taken out again is nobody's", () => {
+  test("of two policies that set one path the last one is recorded; a removed value is not", () => {
     const draft = new Draft(object(undefined));
     draft.author = "placement";
     draft.set(ZONE, "a", finding(ETCD));
@@ -99,7 +99,7 @@ describe("on CREATE", () => {
     ]);
   });
 
-  test("alternatives of a policy stay together where a later policy leaves one of them out", () => {
+  test("alternatives of a policy stay together if a later policy removes one of them", () => {
     const draft = new Draft(object(undefined, {}));
     draft.author = "placement";
     const both = [{ l: ["a"] }, { l: ["b"] }];
@@ -134,7 +134,7 @@ describe("on CREATE", () => {
     );
   });
 
-  test("the same, whatever the order of the policies", () => {
+  test("is independent of the order of the policies", () => {
     const edits = [
       (draft: Draft) => draft.set(ZONE, "a", finding(ETCD)),
       (draft: Draft) => draft.set(DISK, "b", finding(SHOP)),
@@ -191,7 +191,7 @@ describe("on CREATE", () => {
     );
   });
 
-  test("a forged claim is overwritten by what was done", () => {
+  test("a forged claim is overwritten", () => {
     const forged = { placement: [{ policy: "K/forged", set: ["/spec/nodeSelector/disk"] }] };
     const draft = new Draft(object(forged, { nodeSelector: { disk: "b" } }));
     draft.author = "placement";
@@ -201,7 +201,7 @@ describe("on CREATE", () => {
     expect(note(draft)).toHaveProperty("placement.0.set", ["/spec/nodeSelector/zone"]);
   });
 
-  test("a policy that only says that it is so already claims nothing", () => {
+  test("a policy that only finds its value present records nothing", () => {
     const draft = new Draft(object(undefined, { nodeSelector: { zone: "a" } }));
     expect(writeProvenance(draft, [same("placement", ETCD, ZONE)], undefined)).toBe(true);
     expect(draft.edits).toEqual([]);
@@ -223,7 +223,7 @@ describe("a controller's copy", () => {
     expect(draft.edits).toEqual([]);
   });
 
-  test("unless we change the object: then what is said must be true", () => {
+  test("unless usher changes the object: then the entries must be valid", () => {
     const draft = new Draft(copy());
     draft.author = "placement";
     draft.set(DISK, "b", finding(SHOP));
@@ -237,7 +237,7 @@ describe("a controller's copy", () => {
 describe("the size of all annotations", () => {
   const claim = { placement: [{ policy: "K/forged", set: ["/a"] }] };
 
-  /** An object with so much else in its annotations that a note of `room` bytes just fits. */
+  /** An object with so many other annotations that a provenance of `room` bytes just fits. */
   const filled = (room: number, forged?: Json): JsonObject => {
     const padding = ANNOTATIONS_LIMIT - PROVENANCE.length - room - "filler".length;
     const text = forged === undefined ? {} : { [PROVENANCE]: JSON.stringify(forged) };
@@ -259,7 +259,7 @@ describe("the size of all annotations", () => {
     expect(note(draft)).toBeDefined();
   });
 
-  test("one byte too many: left out, and the edit stays", () => {
+  test("one byte too many: omitted, and the edit stays", () => {
     const draft = edited(filled(EXACT - 1));
     expect(writeProvenance(draft, [], undefined)).toBe(false);
     expect(note(draft)).toBeUndefined();
@@ -271,14 +271,14 @@ describe("the size of all annotations", () => {
     expect(writeProvenance(edited(one), [], undefined)).toBe(false);
   });
 
-  test("where the truth has no room, a forged note does not stay in its place", () => {
+  test("if the annotation does not fit, a forged one does not stay in its place", () => {
     const draft = edited(filled(EXACT - 1, claim));
     expect(writeProvenance(draft, [], undefined)).toBe(false);
     expect(note(draft)).toBeUndefined();
   });
 });
 
-test("annotations that are no object: said, not broken", () => {
+test("annotations that are not an object are reported", () => {
   const draft = new Draft({ metadata: { annotations: "x" }, spec: {} });
   draft.author = "placement";
   draft.set(ZONE, "a", finding(ETCD));

@@ -21,16 +21,17 @@ import {
 import { isReapply, versionOf } from "./reapply.ts";
 
 /**
- * An object whose annotations exceed 262,144 bytes together is refused by the API server, even where our hook is open
- * (TotalAnnotationSizeLimitB). Above this the explanation is left out rather than the object.
+ * The API server refuses an object whose annotations exceed 262,144 bytes together, even with a fail-open hook
+ * (TotalAnnotationSizeLimitB). Above this the annotation is omitted rather than the object refused.
  */
 export const ANNOTATIONS_LIMIT = 262_144;
 
 /**
- * Writes the annotation from the edits: which policy set which place and added which elements, and the values that were replaced. On
- * UPDATE the stored object's annotation is the base, as far as it is still true. The annotation of the request is believed only where a
- * policy says the same in this evaluation, because any client can write an annotation; the part of a module that is asked by a call of
- * its own stays, and that call judges it. True where the draft has its provenance now, or needs none.
+ * Writes the annotation from the edits: which policy set which path and added which elements, and the replaced values.
+ * On UPDATE the stored object's annotation is the base, as far as it is still valid. The annotation of the request is
+ * trusted only if a policy confirms it in this evaluation, because any client can write an annotation; the part of a
+ * module with a separate call stays, and that call validates it. Returns true if the draft has its provenance now, or
+ * needs none.
  */
 export function writeProvenance(
   draft: Draft,
@@ -59,7 +60,7 @@ export function writeProvenance(
   const now: Provenance = { origins, was: record.replaced(origins), reappliedFrom: undefined };
   const bare = annotationText(now);
   const isNew = bare !== annotationText({ ...stored, reappliedFrom: undefined });
-  // The mark of an earlier reapply means nothing any more. It goes with the next change, and is not a reason for one.
+  // The mark of an earlier reapply has no meaning any more. It is removed with the next change, and does not cause one.
   if (!isNew && present === before) return true;
   const isMarked = (isNew || apart.length > 0) && isReapply(draft);
   return write(
@@ -74,7 +75,7 @@ function write(draft: Draft, text: string | undefined, present: string | undefin
   if (text === present) return true;
   if (text === undefined) return draft.remove(path, undefined);
   if (fits(draft.object, text)) return draft.set(path, text, undefined);
-  // The annotation that the client sent must not stay in place of the right one.
+  // The client's annotation must not stay in place of the right one.
   draft.remove(path, undefined);
   return false;
 }
@@ -85,7 +86,7 @@ interface Entry extends Omit<Origin, "set" | "added"> {
   readonly added: Map<string, Map<string, Json>>;
 }
 
-/** The provenance of one object, as it comes together: what is kept, what is confirmed, what is new. */
+/** The provenance of one object while it is built: kept, confirmed and new entries. */
 class ProvenanceRecord {
   readonly #draft: Draft;
   readonly #stored: Provenance;
@@ -105,7 +106,7 @@ class ProvenanceRecord {
     this.#removed = new Set(reverted.flatMap(partsOf));
   }
 
-  /** Takes over the parts of origins that still hold and that no edit took back. */
+  /** Keeps the parts of origins that are still valid and that no edit removed. */
   keep(origins: readonly Origin[], unchanged: Unchanged): void {
     for (const origin of origins) {
       const places = origin.set.filter(
@@ -124,8 +125,8 @@ class ProvenanceRecord {
   }
 
   /**
-   * Takes over what the request claims of a policy where the policy itself says that the object has it already. Of the stored annotation
-   * that came back, only what was kept counts: it follows the policy's generation.
+   * Keeps a claim of the request about a policy if the policy itself finds its value in the object. Of the stored
+   * annotation, only the kept part counts: it follows the policy's generation.
    */
   keepConfirmed(claims: readonly Origin[], findings: readonly ModuleFinding[]): void {
     if (claims.length === 0) return;
@@ -162,7 +163,7 @@ class ProvenanceRecord {
       for (const element of provenance.adds) addTo(entry, place, element);
       return;
     }
-    // Of several policies that set a text the last one's is there; a list or an object has something of each.
+    // Of several policies that set a scalar the last one's is present; a list or an object has something of each.
     if (typeof value !== "object")
       for (const other of this.#entries.values()) if (other !== entry) other.set.delete(place);
     entry.set.add(place);
@@ -187,14 +188,14 @@ class ProvenanceRecord {
     });
   }
 
-  /** The elements of a policy that a list has. Where the policy wrote the list whole they count together: they are alternatives. */
+  /** The elements of a policy that a list has. If the policy wrote the whole list they count together: they are alternatives. */
   #present(list: string, elements: readonly Json[], object: Unchanged): readonly Json[] {
     const isWhole = [this.#before, this.#stored.was, this.#sent.was].some((whole) => whole.has(list));
     const found = elements.filter((element) => object.hasElement(list, element));
     return isWhole && found.length > 0 ? elements : found;
   }
 
-  /** The values that places of these origins had before: as they were replaced now, or as the annotations say of the value there. */
+  /** The values of these origins' paths before: as replaced now, or as recorded for the current value. */
   replaced(origins: readonly Origin[]): ReadonlyMap<string, Replaced> {
     const replaced = new Map<string, Replaced>();
     const room = listRoom();
@@ -209,14 +210,14 @@ class ProvenanceRecord {
       const now = digestOf(value);
       const entry =
         known.find((one) => one.now === now) ?? (isWritten ? this.#written(place, now) : undefined);
-      // A text that was absent before is recorded by its place alone.
+      // A scalar that was absent before is recorded by its path alone.
       if (entry !== undefined && (entry.value !== undefined || typeof value === "object"))
         replaced.set(place, entry);
     }
     return replaced;
   }
 
-  /** What a place had before the edits; of one that policies had written before, what it had before those, if that is known. */
+  /** The value of a path before the edits; for one that policies had written before, its value before those, if known. */
   #written(place: string, now: string): Replaced | undefined {
     const before = this.#before.get(place);
     const replaced = this.#stored.was.get(place);
@@ -273,7 +274,7 @@ function versioned(policy: PolicyRef): Omit<Origin, "module" | "set" | "added"> 
   };
 }
 
-/** A text for each place and element of an origin. */
+/** A string for each path and element of an origin. */
 function partsOf({ module, policy, set, added }: Origin): string[] {
   const elements = Object.entries(added).flatMap(([list, all]) =>
     all.map((one) => `${list} ${canonical(one)}`),
@@ -286,7 +287,7 @@ function addTo({ added }: Entry, list: string, element: Json): void {
   added.set(list, elements.set(canonical(element), element));
 }
 
-/** What an object still has of the stored one. Each place is compared once, however often the annotation names it. */
+/** The parts of the stored object that an object still has. Each path is compared once, however often the annotation names it. */
 export class Unchanged {
   readonly #now: JsonObject;
   readonly #old: JsonObject | undefined;
@@ -352,7 +353,7 @@ function readList(list: Json | undefined, room: ListRoom): ReadList {
   };
 }
 
-/** An object in texts: one for all members that are not lists, one for each item of those that are. */
+/** An object as strings: one for all members that are not lists, one for each item of those that are. */
 type Tokens = ReadonlySet<string>;
 
 function tokensOf(element: Json): Tokens {

@@ -37,7 +37,7 @@ describe("the annotation", () => {
     expect(provenanceOf(old).map(({ set }) => set)).toEqual([["/spec/list"], ["/spec/list"]]);
   });
 
-  test("has no value of a text that was absent before", () => {
+  test("has no value for a scalar that was absent before", () => {
     const old = stored({}, (draft) => draft.set(["spec", "name"], "x", finding(ETCD)));
     expect(readProvenance(old).was.size).toBe(0);
   });
@@ -57,7 +57,7 @@ describe("the annotation", () => {
 describe("taking back", () => {
   test.each<[string, JsonObject, (draft: Draft) => void]>([
     ["a text", {}, (draft) => draft.set(["spec", "a", "b"], "x", finding(ETCD))],
-    ["a text that replaced another", { a: "y" }, (draft) => draft.set(["spec", "a"], "x", finding(ETCD))],
+    ["a scalar that replaced another", { a: "y" }, (draft) => draft.set(["spec", "a"], "x", finding(ETCD))],
     ["an object", {}, (draft) => draft.set(["spec", "os"], { name: "linux" }, finding(ETCD))],
     ["a list that was replaced", { list: [1, 2] }, (draft) => draft.set(LIST, [2], finding(ETCD))],
     ["a place in a list", { list: [{}] }, (draft) => draft.set([...LIST, 0, "a"], "x", finding(ETCD))],
@@ -80,7 +80,7 @@ describe("taking back", () => {
   test.each<[string, JsonObject, JsonObject, string]>([
     ["a value that the update changes", OLD, { ...OLD, spec: { list: [3] } }, "m"],
     [
-      "a value that was changed while usher was away",
+      "a value that was changed while usher was down",
       { ...OLD, spec: { list: [3] } },
       { ...OLD, spec: { list: [3] } },
       "m",
@@ -90,7 +90,7 @@ describe("taking back", () => {
     expect(reverted(old, now, module)["spec"]).toEqual(now["spec"]);
   });
 
-  test("leaves the copy that a controller made", () => {
+  test("leaves a controller's copy", () => {
     const metadata = {
       ...(OLD["metadata"] as JsonObject),
       ownerReferences: [controlledBy("apps/v1", "Deployment", "web")],

@@ -5,8 +5,9 @@ import { type Path, steps } from "../path.ts";
 import { digestOf, listRoom, type Origin, type Provenance, readProvenance, takesRoom } from "./annotation.ts";
 
 /**
- * Takes back the places that policies of a module set in the stored object: the value from before goes back, or the place goes where there
- * was none. A place that another writer has changed since stays. Called on a reapply, before the module writes what it wants now.
+ * Removes the changes that policies of a module made to the stored object: the previous value is restored, or the path
+ * is removed if there was none. A path that another client has changed since stays. Called on a reapply, before the
+ * module writes its current values.
  */
 export function takeBack(draft: Draft, module: string): void {
   // A controller copies its owner's annotation with the template, and would write the template again.
@@ -36,19 +37,19 @@ export function takeBack(draft: Draft, module: string): void {
   }
 }
 
-/** The value that a place had before policies wrote it; unknown where another value is there than they left. */
+/** The value of a path before policies wrote it; unknown if the current value is not the one that they left. */
 export function valueBefore(
   { was }: Provenance,
   place: string,
   now: Json | undefined,
 ): { readonly value: Json | undefined } | "unknown" {
   const replaced = was.get(place);
-  // Texts and numbers that were absent before are recorded by their place alone.
+  // Strings and numbers that were absent before are recorded by their path alone.
   if (replaced === undefined) return typeof now === "object" ? "unknown" : { value: undefined };
   return replaced.now === digestOf(now) ? { value: replaced.value } : "unknown";
 }
 
-/** Writes a value from before; where there was none, the place goes with the parents that are empty then, down to a depth. */
+/** Writes a previous value; if there was none, the path is removed with its empty parents, down to a depth. */
 export function putBack(
   draft: Draft,
   path: Path,
@@ -60,7 +61,7 @@ export function putBack(
   else if (draft.remove(path, undefined, { takesBack })) prune(draft, path.slice(0, -1), depth);
 }
 
-/** Removes empty parents from the inside out: they came with what was in them. */
+/** Removes empty parents from the inside out: they were created with their content. */
 function prune(draft: Draft, path: Path, depth: number): void {
   for (let here = path; here.length > depth; here = here.slice(0, -1)) {
     const value = draft.get(...here);

@@ -13,7 +13,7 @@ const stored = (metadata: JsonObject = {}): JsonObject => {
   return { metadata: { ...metadata, annotations }, spec: { a: "x", list: [1, 2] } };
 };
 
-/** A draft in which another policy has written again what an edit had taken back. */
+/** A draft in which another policy has rewritten a removed value. */
 const rewritten = (takesBack: readonly Origin[]): { draft: Draft; old: JsonObject } => {
   const old = stored();
   const draft = new Draft(stored(), old);
@@ -26,7 +26,7 @@ const rewritten = (takesBack: readonly Origin[]): { draft: Draft; old: JsonObjec
 
 const policies = (draft: Draft) => provenanceOf(draft.object).map(({ policy }) => policy);
 
-describe("an injection that was taken back and written again", () => {
+describe("an injection that was removed and rewritten", () => {
   test("belongs to the policy that wrote it last", () => {
     const { draft, old } = rewritten([BEFORE]);
     writeProvenance(draft, [], old);
@@ -35,7 +35,7 @@ describe("an injection that was taken back and written again", () => {
     ]);
   });
 
-  test("keeps the part that was not taken back", () => {
+  test("keeps the part that was not removed", () => {
     const { draft, old } = rewritten([{ ...BEFORE, set: [], added: { "/spec/list": [2] } }]);
     writeProvenance(draft, [], old);
     expect(provenanceOf(draft.object).find(({ policy }) => policy === "K/before")).toMatchObject({
@@ -47,13 +47,13 @@ describe("an injection that was taken back and written again", () => {
   test.each<[string, Origin]>([
     ["another policy", { ...BEFORE, policy: "K/other" }],
     ["another module", { ...BEFORE, module: "n" }],
-  ])("keeps its policy where that of %s was taken back", (_what, origin) => {
+  ])("keeps its policy if that of %s was removed", (_what, origin) => {
     const { draft, old } = rewritten([origin]);
     writeProvenance(draft, [], old);
     expect(policies(draft)).toContain("K/before");
   });
 
-  test("stays where the edit was undone", () => {
+  test("stays if the edit was undone", () => {
     const old = stored();
     const draft = new Draft(stored(), old);
     const start = draft.mark();

@@ -20,10 +20,10 @@ const ZONE = "topology.kubernetes.io/zone";
 type World = Partial<SchedulingWorld>;
 type Row = readonly [says: string, pod: JsonObject, world: World, verdict: string];
 
-/** Each row is judged on the node `n`. */
+/** Each row is evaluated on the node `n`. */
 const TABLES: Readonly<Record<string, readonly Row[]>> = {
   Scheduler: [
-    ["judges a pod of the default scheduler", pod({ schedulerName: "default-scheduler" }), {}, "fits"],
+    ["evaluates a pod of the default scheduler", pod({ schedulerName: "default-scheduler" }), {}, "fits"],
     [
       "leaves a pod of another scheduler open",
       pod({ schedulerName: "volcano" }),
@@ -52,9 +52,9 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     ],
   ],
   NodeName: [
-    ["takes the node that the pod names", pod({ nodeName: "n" }), {}, "fits"],
+    ["accepts the node that the pod names", pod({ nodeName: "n" }), {}, "fits"],
     [
-      "looks at no other since 1.37",
+      "considers no other since 1.37",
       pod({ nodeName: "m" }),
       {},
       "NodeName: node(s) didn't satisfy plugin(s) [NodeName]",
@@ -74,13 +74,13 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       "NodeUnschedulable: node(s) were unschedulable",
     ],
     [
-      "lets pods pass that tolerate the taint of cordoned nodes",
+      "passes pods that tolerate the taint of cordoned nodes",
       pod({ tolerations: [{ key: "node.kubernetes.io/unschedulable", operator: "Exists" }] }),
       { nodes: [node("n", { spec: { unschedulable: true } })] },
       "fits",
     ],
     [
-      "is asked before NodeName until 1.36",
+      "runs before NodeName until 1.36",
       pod({ nodeName: "m" }),
       { release: "1.36", nodes: [node("n", { spec: { unschedulable: true } })] },
       "NodeUnschedulable: node(s) were unschedulable",
@@ -105,7 +105,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
   ],
   NodeAffinity: [
     [
-      "takes the labels of nodeSelector",
+      "matches the labels of nodeSelector",
       pod({ nodeSelector: { disk: "ssd" } }),
       labelled({ disk: "ssd" }),
       "fits",
@@ -123,7 +123,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       "fits",
     ],
     [
-      "looks only at nodes that all terms name",
+      "considers only nodes that all terms name",
       pod(affinity({ matchFields: [{ key: "metadata.name", operator: "In", values: ["m"] }] })),
       {},
       "NodeAffinity: node(s) didn't satisfy plugin(s) [NodeAffinity]",
@@ -162,7 +162,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       "NodePorts: node(s) didn't have free ports for the requested pod ports",
     ],
     [
-      "tells addresses and protocols apart",
+      "distinguishes addresses and protocols",
       pod(ports({ hostPort: 80, hostIP: "10.0.0.1" })),
       {
         pods: [
@@ -180,9 +180,9 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     ],
   ],
   NodeResourcesFit: [
-    ["takes what is free", pod({ containers: [requesting({ cpu: "4" })] }), {}, "fits"],
+    ["accepts free resources", pod({ containers: [requesting({ cpu: "4" })] }), {}, "fits"],
     [
-      "names every resource that lacks",
+      "names every missing resource",
       pod({
         containers: [
           requesting({ cpu: "5", memory: "9Gi", "ephemeral-storage": "1", "example.com/gpu": "1" }),
@@ -192,7 +192,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       "NodeResourcesFit: Insufficient cpu, Insufficient memory, Insufficient ephemeral-storage, Insufficient example.com/gpu",
     ],
     [
-      "counts placed pods, but none that has ended",
+      "counts placed pods, except ended ones",
       pod({ containers: [requesting({ cpu: "3" })] }),
       {
         pods: [
@@ -203,7 +203,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       "fits",
     ],
     [
-      "takes the larger of init containers and containers, and adds sidecars to both",
+      "uses the larger of init containers and containers, and adds sidecars to both",
       pod({
         initContainers: [
           { ...(requesting({ cpu: "1" }) as JsonObject), restartPolicy: "Always" },
@@ -227,7 +227,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       "fits",
     ],
     [
-      "knows no resources of the pod in 1.33",
+      "ignores pod-level resources in 1.33",
       pod({ containers: [requesting({ cpu: "9" })], resources: { requests: { cpu: "1" } } }),
       { release: "1.33" },
       "NodeResourcesFit: Insufficient cpu",
@@ -268,19 +268,19 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       "NodeResourcesFit: Too many pods",
     ],
     [
-      "is open beyond numbers that are exact",
+      "is open beyond exact numbers",
       pod({ containers: [requesting({ memory: "1" })] }),
       { nodes: [node("n", { allocatable: { memory: "16Ei" } })] },
       "unknown NodeResourcesFit: the amount of memory on the node is not known",
     ],
     [
-      "is open for what is no quantity",
+      "is open for an invalid quantity",
       pod({ containers: [requesting({ cpu: "many" })] }),
       {},
       "unknown NodeResourcesFit: the amount of cpu on the node is not known",
     ],
     [
-      "is open where a device class could provide the resource",
+      "is open if a device class could provide the resource",
       pod({ containers: [requesting({ "example.com/gpu": "1" })] }),
       { deviceClasses: undefined },
       "unknown NodeResourcesFit: a device class could provide the resource, and they are not in the view",
@@ -329,7 +329,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
   ],
   NodeVolumeLimits: [
     [
-      "takes a volume below the limit",
+      "accepts a volume below the limit",
       pod(claiming("c")),
       { ...storage({ volumeName: "pv" }), csiNodes: [csiNode(1)] },
       "fits",
@@ -374,7 +374,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       "VolumeBinding: node(s) didn't match PersistentVolume's node affinity",
     ],
     [
-      "rejects a volume that is gone",
+      "rejects a deleted volume",
       pod(claiming("c")),
       storage({ volumeName: "gone" }),
       'VolumeZone: persistentvolume "gone" not found',
@@ -387,13 +387,13 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     ],
     ["provisions for a claim that waits", pod(claiming("c")), storage({ storageClassName: "wait" }), "fits"],
     [
-      "keeps to the topology of the class",
+      "respects the topology of the class",
       pod(claiming("c")),
       storage({ storageClassName: "zoned" }),
       "VolumeBinding: node(s) didn't find available persistent volumes to bind",
     ],
     [
-      "finds no volume where none is provisioned",
+      "finds no volume without provisioning",
       pod(claiming("c")),
       storage({ storageClassName: "local" }),
       "VolumeBinding: node(s) didn't find available persistent volumes to bind",
@@ -405,7 +405,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       "fits",
     ],
     [
-      "is open where two claims could bind one volume",
+      "is open if two claims could bind one volume",
       pod({
         volumes: ["c", "d"].map((claimName) => ({ name: claimName, persistentVolumeClaim: { claimName } })),
       }),
@@ -422,7 +422,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       "unknown NodeVolumeLimits: the storage classes are not in the view",
     ],
     [
-      "waits for the claim of the pod's own",
+      "waits for the pod's own claim",
       pod({ volumes: [{ name: "v", ephemeral: { volumeClaimTemplate: {} } }] }),
       {},
       'VolumeBinding: waiting for ephemeral volume controller to create the persistentvolumeclaim "new-v"',
@@ -448,7 +448,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       "fits",
     ],
     [
-      "lets nodes without zones reach all",
+      "allows nodes without zones to reach all",
       pod(claiming("c")),
       storage({ volumeName: "pv" }, [volume("pv", {}, { [ZONE]: "za" })]),
       "fits",
@@ -456,7 +456,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
   ],
   PodTopologySpread: [
     [
-      "keeps the skew",
+      "respects the skew",
       pod(spread(), { labels: { app: "a" } }),
       { ...twoZones(), pods: [placedPod("n", {}, { labels: { app: "a" } })] },
       "PodTopologySpread: node(s) didn't match pod topology spread constraints",
@@ -495,31 +495,31 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
   ],
   InterPodAffinity: [
     [
-      "keeps away from pods that the pod can't be with",
+      "respects the pod's anti-affinity",
       pod(podAffinity("podAntiAffinity", { app: "a" })),
       { pods: [placedPod("n", {}, { labels: { app: "a" } })] },
       "InterPodAffinity: node(s) didn't match pod anti-affinity rules",
     ],
     [
-      "keeps away from pods that can't be with the pod",
+      "respects other pods' anti-affinity",
       pod({}, { labels: { app: "a" } }),
       { pods: [placedPod("n", podAffinity("podAntiAffinity", { app: "a" }))] },
       "InterPodAffinity: node(s) didn't satisfy existing pods anti-affinity rules",
     ],
     [
-      "goes where pods are that the pod must be with",
+      "respects the pod's affinity",
       pod(podAffinity("podAffinity", { app: "a" })),
       { pods: [placedPod("n", {}, { labels: { app: "a" } })] },
       "fits",
     ],
     [
-      "goes nowhere without them",
+      "rejects all nodes without matching pods",
       pod(podAffinity("podAffinity", { app: "a" })),
       {},
       "InterPodAffinity: node(s) didn't match pod affinity rules",
     ],
     [
-      "lets the first of a group go anywhere",
+      "allows the first of a group anywhere",
       pod(podAffinity("podAffinity", { app: "a" }), { labels: { app: "a" } }),
       {},
       "fits",
@@ -609,12 +609,12 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       "NodeDeclaredFeatures: node(s) didn't match Pod's required features",
     ],
     [
-      "takes a node that declares it",
+      "accepts a node that declares it",
       pod({ hostNetwork: true, hostUsers: false }),
       { nodes: [node("n", { declaredFeatures: ["UserNamespacesHostNetworkSupport"] })] },
       "fits",
     ],
-    ["is not asked in 1.35", pod({ hostNetwork: true, hostUsers: false }), { release: "1.35" }, "fits"],
+    ["does not run in 1.35", pod({ hostNetwork: true, hostUsers: false }), { release: "1.35" }, "fits"],
   ],
 };
 

@@ -1,4 +1,4 @@
-// Questions about nodes that several filters ask: each value of a label and each set of taints is judged once.
+// Questions about nodes that several filters share: each value of a label and each set of taints is evaluated once.
 import { type Json, own } from "../json.ts";
 import {
   compilePodPlacement,
@@ -45,10 +45,10 @@ export function labelMatcher(
   return (node) => accepted[classes[node] ?? 0] === true;
 }
 
-/** "gated" where only a comparison of numbers tolerates a taint: those count where a feature gate is on that is off by default. */
+/** "gated" if only a numeric comparison tolerates a taint: those count with a feature gate that is off by default. */
 export type Tolerance = "tolerated" | "untolerated" | "gated";
 
-/** Comparisons in tolerations exist since. */
+/** The version since which tolerations have comparisons. */
 const COMPARISONS_SINCE = 35;
 
 /** Whether the taints that keep pods off a node are tolerated. */

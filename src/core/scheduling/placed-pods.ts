@@ -1,5 +1,5 @@
-// The pods that have a node, counted by what filters ask of them. Pods of one namespace with the same labels are one class, and so are
-// equal anti-affinity terms: a selector is evaluated once per class, not once per pod.
+// The pods that have a node, counted by the properties that filters need. Pods of one namespace with the same labels
+// are one class, and so are equal anti-affinity terms: a selector is evaluated once per class, not once per pod.
 import { at, canonical, isObject, type Json, type JsonObject, listAt, own, stringAt } from "../json.ts";
 import { isBeingDeleted, labelsOf, namespaceOf } from "../kubernetes/object.ts";
 import type { NodeTable } from "./node-table.ts";
@@ -69,7 +69,7 @@ export class PlacedPods {
     this.#minor = minor;
   }
 
-  /** By resource, the sum of requests on each node; NaN where an amount is not known. */
+  /** By resource, the sum of requests on each node; NaN if an amount is unknown. */
   get requested(): ReadonlyMap<string, Float64Array> {
     if (this.#requested !== undefined) return this.#requested;
     const requested = new Map<string, Float64Array>();
@@ -93,7 +93,7 @@ export class PlacedPods {
     return this.#ports;
   }
 
-  /** By node, the pods with volumes that restrict where others may run: claims, and disks of a provider. */
+  /** By node, the pods with volumes that restrict others: claims, and disks of a provider. */
   get withVolumes(): ReadonlyMap<number, readonly JsonObject[]> {
     this.#volumes ??= this.#group((pod) => (listAt(pod, "spec", "volumes").some(isDisk) ? [pod] : []));
     return this.#volumes;
@@ -113,7 +113,7 @@ export class PlacedPods {
     return claims;
   }
 
-  /** By node, the lowest priority of its pods; infinite where there are none. */
+  /** By node, the lowest priority of its pods; infinite if there are none. */
   get lowestPriority(): Float64Array {
     if (this.#lowest !== undefined) return this.#lowest;
     const lowest = new Float64Array(this.#nodeCount).fill(Number.POSITIVE_INFINITY);
@@ -186,7 +186,7 @@ export class PlacedPods {
 
 const REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution";
 
-/** The ports of the node that a pod takes: of its containers and sidecars. */
+/** The host ports of a pod: of its containers and sidecars. */
 export function hostPortsOf(pod: JsonObject): readonly HostPort[] {
   const containers = [
     ...listAt(pod, "spec", "initContainers").filter(isSidecar),

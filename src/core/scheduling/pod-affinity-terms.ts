@@ -18,14 +18,14 @@ export interface AffinityTerm {
 }
 
 /**
- * The API server adds matchLabelKeys and mismatchLabelKeys to the selector when a pod is created, so that a placed pod has them there; a
- * pod that does not exist yet gets them here.
+ * The API server adds matchLabelKeys and mismatchLabelKeys to the selector when a pod is created, so a placed pod has
+ * them there; a future pod gets them here.
  */
 type Stage = "placed" | "pending";
 
 const REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution";
 
-/** `undefined` where a term can't be read. */
+/** `undefined` if a term can't be read. */
 export function affinityTerms(pod: JsonObject, stage: Stage): readonly AffinityTerm[] | undefined {
   return termsOf(pod, "podAffinity", stage);
 }

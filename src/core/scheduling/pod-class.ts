@@ -1,4 +1,4 @@
-// Which pods no filter can tell apart.
+// Which pods are equal for all filters.
 import { at, canonical, isObject, type Json, type JsonObject, listAt, own, stringAt } from "../json.ts";
 import { labelsOf, nameOf, namespaceOf } from "../kubernetes/object.ts";
 import { labelValue } from "../kubernetes/selectors/label-selector.ts";
@@ -29,8 +29,8 @@ const CONTAINER_FIELDS: readonly string[] = ["resources", "restartPolicy", "rest
 const REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution";
 
 /**
- * One text for pods that no filter can tell apart, as pods of one template are. Of the labels only those count that a selector names, so
- * that a label with the pod's own name or index makes no class of its own.
+ * One string for pods that are equal for all filters, such as pods of one template. Only labels that a selector names
+ * count, so that a label with the pod's own name or index creates no class.
  */
 export function podClass(pod: JsonObject, world: PreparedWorld): string {
   const spec = own(pod, "spec");
@@ -49,7 +49,7 @@ export function podClass(pod: JsonObject, world: PreparedWorld): string {
     FIELDS.map((field) => own(spec, field) ?? null),
     affinity,
     containers,
-    // Claims that are made for the pod have its name, and are its own by its UID.
+    // Claims created for the pod have its name, and belong to it by its UID.
     named ? [nameOf(pod), uid] : [uid !== ""],
   ]);
 }

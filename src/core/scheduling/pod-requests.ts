@@ -5,7 +5,7 @@ import { MILLI, ONE, parseQuantity, wholeUnits } from "../kubernetes/quantity.ts
 /** By resource, in billionths. */
 type ResourceList = Map<string, bigint>;
 
-/** By resource: CPU in thousandths, everything else in whole units. NaN where the amount can't be read or is beyond 2^53. */
+/** By resource: CPU in thousandths, everything else in whole units. NaN if the amount can't be read or is beyond 2^53. */
 export type Amounts = ReadonlyMap<string, number>;
 
 /** Which features of a release count. */
@@ -16,12 +16,12 @@ export interface RequestFeatures {
   readonly placed: boolean;
 }
 
-/** An amount that is no quantity: larger than any that is, and recognised when it is converted. */
+/** An invalid quantity: larger than any valid one, and recognized when converted. */
 const UNREADABLE = 2n ** 200n;
 
 const POD_LEVEL_SINCE = 34;
 const POD_LEVEL_RESIZE_SINCE = 36;
-/** Since 1.37 a resize is judged for the pod as a whole, before container by container. */
+/** Since 1.37 a resize is evaluated for the pod as a whole, before by container. */
 const RESIZE_BY_POD_SINCE = 37;
 
 export function podRequests(pod: JsonObject, features: RequestFeatures): Amounts {
@@ -133,7 +133,7 @@ function sumOf(pod: JsonObject, read: Read, readInit: Read): ResourceList {
   return running;
 }
 
-/** `undefined` where there is no list; Kubernetes tells an absent list from an empty one. */
+/** `undefined` if there is no list; Kubernetes distinguishes an absent list from an empty one. */
 function listOf(value: Json | undefined): ResourceList | undefined {
   if (!isObject(value)) return undefined;
   const list: ResourceList = new Map();

@@ -1,4 +1,4 @@
-// A world made ready for many questions.
+// A world prepared for many questions.
 import { type JsonObject, stringAt } from "../json.ts";
 import { nameOf, namespaceOf } from "../kubernetes/object.ts";
 import type { Filter } from "./filter.ts";
@@ -7,7 +7,7 @@ import { PlacedPods } from "./placed-pods.ts";
 import { filtersOf, minorOf, NEWEST_RELEASE } from "./releases.ts";
 import type { SchedulingWorld } from "./world.ts";
 
-/** Objects by name, those of a namespace by `namespace/name`; `undefined` where the list is not in the view. */
+/** Objects by name, those of a namespace by `namespace/name`; `undefined` if the list is not in the view. */
 type ByName = ReadonlyMap<string, JsonObject> | undefined;
 
 export interface PreparedWorld {
@@ -16,7 +16,7 @@ export interface PreparedWorld {
   readonly minor: number;
   readonly filters: readonly Filter[];
   readonly nodes: NodeTable;
-  /** `undefined` where the pods are not in the view. */
+  /** `undefined` if the pods are not in the view. */
   readonly placed: PlacedPods | undefined;
   readonly namespaces: ByName;
   readonly persistentVolumes: ByName;
@@ -28,7 +28,7 @@ export interface PreparedWorld {
   readonly deviceResources: ReadonlySet<string> | undefined;
 }
 
-/** Makes a world ready. The world and its objects must not change afterwards. */
+/** Prepares a world. The world and its objects must not change afterwards. */
 export function prepareWorld(world: SchedulingWorld): PreparedWorld {
   const release = world.release ?? NEWEST_RELEASE;
   const minor = minorOf(release);

@@ -1,4 +1,4 @@
-// What differs between the releases of Kubernetes: the order of the filters, and which there are.
+// The differences between the releases of Kubernetes: the filters and their order.
 import { atLeast, type KubernetesVersion } from "../kubernetes/versions.ts";
 import type { Filter } from "./filter.ts";
 import { DYNAMIC_RESOURCES } from "./filters/dynamic-resources.ts";
@@ -24,7 +24,7 @@ export type KubernetesRelease = (typeof RELEASES)[number];
 
 export const NEWEST_RELEASE: KubernetesRelease = "1.37";
 
-/** The nearest release that is known; the newest where the version is not. */
+/** The nearest known release; the newest if the version is unknown. */
 export function releaseOf(version: KubernetesVersion | undefined): KubernetesRelease {
   if (version === undefined) return NEWEST_RELEASE;
   return RELEASES.findLast((release) => atLeast(version, minorOf(release))) ?? RELEASES[0];
@@ -34,13 +34,13 @@ export function minorOf(release: KubernetesRelease): number {
   return Number(release.slice(2));
 }
 
-/** Since which minor version NodeName is asked before NodeUnschedulable. */
+/** The minor version since which NodeName runs before NodeUnschedulable. */
 const NAME_FIRST_SINCE = 37;
-/** Since which minor version resource claims are on by default. */
+/** The minor version since which resource claims are on by default. */
 const RESOURCE_CLAIMS_SINCE = 34;
 const DECLARED_FEATURES_SINCE = 36;
 
-/** In the order in which the scheduler asks them. */
+/** In the scheduler's order. */
 export function filtersOf(release: KubernetesRelease): readonly Filter[] {
   const minor = minorOf(release);
   return [

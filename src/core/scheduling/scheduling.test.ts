@@ -34,7 +34,7 @@ describe("feasibleNodes", () => {
     expect(found.summary).toBe("0/2 nodes are available: waiting for scheduling gates: [a b].");
   });
 
-  test("says where preemption could change the verdict", () => {
+  test("reports where preemption could change the verdict", () => {
     const busy = { containers: [requesting({ cpu: "4" })] };
     const world = prepareWorld({
       ...EMPTY_WORLD,
@@ -49,11 +49,11 @@ describe("feasibleNodes", () => {
     expect(judge({ priority: 1 }).preemption).toEqual([]);
     expect(judge({ priorityClassName: "some" }).preemption).toEqual(["low", "high"]);
     expect(judge({ priority: 50, preemptionPolicy: "Never" }).preemption).toEqual([]);
-    // No eviction makes a node larger than it is.
+    // No eviction makes a node larger.
     expect(judge({ priority: 50, overhead: { cpu: "1" } }).preemption).toEqual([]);
   });
 
-  test("tells pods apart only by labels that a selector names", () => {
+  test("distinguishes pods only by labels that a selector names", () => {
     const term = { topologyKey: "kubernetes.io/hostname", labelSelector: { matchLabels: { app: "a" } } };
     const required = { requiredDuringSchedulingIgnoredDuringExecution: [term] };
     const world = prepareWorld({
@@ -89,6 +89,6 @@ test.each([
   ["v1.36.3", "1.36"],
   ["v1.37.0-gke.1", "1.37"],
   ["v1.40.0", "1.37"],
-])("releaseOf takes %s for the nearest known release, %s", (version, release) => {
+])("releaseOf maps %s to the nearest known release, %s", (version, release) => {
   expect(releaseOf(parseVersion(version))).toBe(release);
 });

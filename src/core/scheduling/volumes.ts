@@ -6,7 +6,7 @@ import type { PreparedWorld } from "./prepared-world.ts";
 /** A volume of a pod that is a claim. */
 export interface ClaimVolume {
   readonly claimName: string;
-  /** The claim is made for the pod, and named after both. */
+  /** The claim is created for the pod, and named after both. */
   readonly ephemeral: boolean;
 }
 
@@ -28,7 +28,7 @@ export function claimOf(pod: JsonObject, claimName: string, world: PreparedWorld
   return world.persistentVolumeClaims?.get(namespace === "" ? claimName : `${namespace}/${claimName}`);
 }
 
-/** Why a claim that was made for another pod can't be used; `undefined` where it was made for this one. */
+/** Why a claim that was created for another pod can't be used; `undefined` if it was created for this one. */
 export function notForPod(pod: JsonObject, claim: JsonObject): string | undefined {
   const uid = stringAt(pod, "metadata", "uid") ?? "";
   const owner = listAt(claim, "metadata", "ownerReferences").find((one) => own(one, "controller") === true);
@@ -37,13 +37,13 @@ export function notForPod(pod: JsonObject, claim: JsonObject): string | undefine
   return `PVC ${names[0]} was not created for pod ${names[1]} (pod is not owner)`;
 }
 
-/** The class of a claim or volume; the annotation of old stands before the field. */
+/** The class of a claim or volume; the old annotation precedes the field. */
 export function classOf(object: JsonObject): string {
   const annotation = own(annotationsOf(object), "volume.beta.kubernetes.io/storage-class");
   return typeof annotation === "string" ? annotation : (stringAt(object, "spec", "storageClassName") ?? "");
 }
 
-/** Sources of volumes that Kubernetes translates to those of a CSI driver, by the driver; provisioners have names of their own. */
+/** Volume sources that Kubernetes translates to those of a CSI driver, by the driver; provisioners have separate names. */
 const TRANSLATED: readonly {
   readonly source: string;
   readonly provisioner: string;
@@ -72,7 +72,7 @@ export function migratesVolumes(csiNode: JsonObject | undefined): boolean {
   return (stringAt(plugins, "storage.alpha.kubernetes.io/migrated-plugins") ?? "") !== "";
 }
 
-/** As listers of client-go say it. */
+/** In the wording of client-go's listers. */
 export function notFound(resource: string, name: string): string {
   return `${resource} "${name}" not found`;
 }

@@ -4,15 +4,15 @@ import type { KubernetesRelease } from "./releases.ts";
 type Objects = readonly JsonObject[] | undefined;
 
 /**
- * What is known of a cluster, as objects of the API. A list that is absent is not in the view: a filter that needs it answers unknown. An
- * empty list says that there are none.
+ * The known state of a cluster, as API objects. An absent list is not in the view: a filter that needs it returns
+ * unknown. An empty list means that there are none.
  */
 export interface SchedulingWorld {
   /** @default the newest */
   readonly release?: KubernetesRelease | undefined;
   readonly nodes: readonly JsonObject[];
   /**
-   * Those with a node count; pods that have ended, and those without a node, do not. A pod that is placed already counts against itself:
+   * Pods with a node count; ended pods, and those without a node, do not. An already placed pod counts against itself:
    * leave it out to ask where else it could run.
    */
   readonly pods?: Objects;

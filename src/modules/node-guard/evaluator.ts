@@ -12,7 +12,7 @@ import { OVERRIDE_HOOK, recordGrant } from "./groups/record-grant.ts";
 import { STEERING_HOOK } from "./hooks/hooks.ts";
 import { steer } from "./steering/steer.ts";
 
-/** Judges requests by the groups of all policies. */
+/** Evaluates requests by the groups of all policies. */
 export class GuardEvaluator implements Evaluator<GuardPolicy> {
   readonly groups: Groups;
 
@@ -31,7 +31,7 @@ export class GuardEvaluator implements Evaluator<GuardPolicy> {
   };
 }
 
-/** Reports every group in the trace: what was found of it, else why nothing was. */
+/** Reports every group in the trace: its findings, else why there are none. */
 function traced(context: Context, groups: readonly Group[], result: Result): Result {
   const { trace, object } = context;
   if (trace === undefined || "need" in result) return result;
@@ -52,7 +52,7 @@ function traced(context: Context, groups: readonly Group[], result: Result): Res
   return result;
 }
 
-/** Why a group has nothing to say of a request. */
+/** Why a group does not affect a request. */
 function whyNot({ request, hook, object }: Context, group: Group): string {
   if (group.effectiveMode === "Disable") return `mode Disable, ${group.because}`;
   const { resource, subResource } = request;

@@ -49,7 +49,7 @@ export const nodeGuard: Module = defineModule<GuardPolicy>({
       why: "know which nodes are protected",
     },
     {
-      // Whether it is served says which built-in lists count.
+      // Whether it is served determines which built-in lists count.
       resource: "clusterversions",
       group: "config.openshift.io",
       version: "v1",

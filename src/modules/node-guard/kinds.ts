@@ -24,7 +24,7 @@ const KUBE_API_SERVER: ConfigurationWrapper = {
   paths: [["admission", "pluginConfig", "*", "configuration"]],
 };
 
-/** The plugin's own configuration; `alphav1` is how the enhancement writes the version. */
+/** The plugin's own configuration; `alphav1` is the enhancement's spelling of the version. */
 export const policyConfig: Kind<GuardPolicy> = {
   group: GROUP,
   kind: "NodeSchedulingPolicyConfig",

@@ -37,7 +37,7 @@ const groups = eachOf({
   acknowledge: ignore("confirms what the policy says, for the check of the policy alone"),
 });
 
-/** Groups and their entries, wherever they are written. */
+/** Groups and their entries, in every kind that has them. */
 export const MUTATIONS: readonly Mutations[] = [
   policyMutations(policyConfig, { groups }),
   policyMutations(policy, { consistency: restoreDefault("Corrected"), groups }),

@@ -41,7 +41,7 @@ export const settingsSchema = z.strictObject({
       kind: z.literal("NodeSchedulingPolicyConfig").optional(),
       ...configSpec.shape,
     })
-    // Nobody reads a log for a principal that counts for nothing: what is wrong here is an error of the configuration.
+    // A log is not read for a principal without effect: a mistake here is an error of the configuration.
     .superRefine((policy, context) => {
       for (const { path, message } of inlineProblems(policy as JsonObject))
         context.addIssue({ code: "custom", path: [...path], message });

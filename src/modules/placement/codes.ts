@@ -74,7 +74,7 @@ export const CODES: readonly Code[] = [
     code: "USHER-P20",
     title: "Referenced object not found",
     meaning:
-      "A policy sets a nodeName, priorityClassName or runtimeClassName, and there is no such Node, PriorityClass or RuntimeClass, or it could not be read. With the field the pod would be refused, or deleted and created for ever. With spec.failurePolicy Ignore the field is skipped and the rest of the policy is applied; with Fail the object is refused.",
+      "A policy sets a nodeName, priorityClassName or runtimeClassName, and there is no such Node, PriorityClass or RuntimeClass, or it could not be read. With the field the pod would be refused, or deleted and recreated forever. With spec.failurePolicy Ignore the field is skipped and the rest of the policy is applied; with Fail the object is refused.",
     remedy:
       "Create the referenced object, or correct the policy. Offline, add the Node, PriorityClass or RuntimeClass to the source directory. In a cluster, check that usher may get it.",
   },

@@ -103,7 +103,7 @@ const sent: fc.Arbitrary<JsonObject> = fc
 
 const here = labelMap.map((labels) => namespace("shop", labels));
 
-/** All that leaves for one request, as text. */
+/** The complete result of one request, as text. */
 const leaves = (assembly: Assembly, object: JsonObject): string => {
   const evaluation = atOnce(evaluate(callOf(assembly, requestFor(again(object))), outside()));
   return JSON.stringify([reviewOf(responseOf(evaluation)), evaluation.draft.object, evaluation.findings]);
@@ -123,7 +123,7 @@ describe("for any policies and any object", () => {
     );
   });
 
-  test("the patch gives the object that was judged, and applying it again gives no patch", () => {
+  test("the patch gives the evaluated object, and applying it again gives no patch", () => {
     fc.assert(
       fc.property(here, policies, sent, (where, list, object) => {
         const first = placed([where, ...list], object);
@@ -138,7 +138,7 @@ describe("for any policies and any object", () => {
     );
   });
 
-  test("no node comes to be allowed that was not", () => {
+  test("no further node is allowed", () => {
     const nodes = KEYS.flatMap((key) => VALUES.map((value) => ({ [key]: value })));
     const all = nodes.flatMap((a) => nodes.map((b) => ({ name: "n", labels: { ...a, ...b } as JsonObject })));
     fc.assert(
@@ -152,7 +152,7 @@ describe("for any policies and any object", () => {
     );
   });
 
-  test("with trace the same decision, and those that apply are those that say so", async () => {
+  test("a trace does not change the decision, and lists the applied policies as such", async () => {
     const unknown = fc.option(here, { nil: undefined });
     await fc.assert(
       fc.asyncProperty(unknown, policies, sent, async (where, list, object) => {
@@ -180,7 +180,7 @@ describe("for any policies and any object", () => {
     );
   });
 
-  test("changed in place, or supposed otherwise, it decides as one assembled anew", () => {
+  test("an index that was changed in place, or supposed, decides like a new one", () => {
     const plan = policiesOf({ min: 24, max: 30 }).chain((list) =>
       fc.tuple(
         fc.constant(list),
@@ -203,7 +203,7 @@ describe("for any policies and any object", () => {
           current.set(JSON.stringify(came(policy).name), changed);
           return came(changed);
         });
-        // One by one, so that each is a change in place; all at once where they are only supposed.
+        // One by one, so that each is a change in place; all at once for a supposition.
         for (const change of changes) changing.apply([change]);
         const supposed = untouched.with(changes);
         const anew = assemblyOf([placement], [where, ...current.values()].map(came));
@@ -212,7 +212,7 @@ describe("for any policies and any object", () => {
           expect(leaves(supposed, object)).toBe(leaves(anew, object));
         }
         expect(leaves(untouched, one)).toBe(before);
-        // And the other way round: what becomes of the real one is nothing to the supposed one.
+        // And vice versa: changes of the real one do not affect the supposed one.
         const then = leaves(supposed, another);
         untouched.apply([...list.map(went), came(namespace("shop", { app: "changed" }))]);
         expect(leaves(supposed, another)).toBe(then);
@@ -247,7 +247,7 @@ describe("for any policies and any object", () => {
   });
 });
 
-test("fields that we do not know survive byte for byte", () => {
+test("unknown fields survive byte for byte", () => {
   const unknown = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-0","namespace":"shop","x~/y":{"b":1,"a":2}},"spec":{"initContainers":[{"name":"s","restartPolicy":"Always"}],"schedulingGates":[{"name":"g"}],"invented":{"z":[{}],"a":null},"containers":[]},"extra":[0.1,1e3,""]}`;
   const policy = clusterPolicy("p", { namespaceSelector: {}, podSelector: {}, nodeSelector: { zone: "a" } });
   const object: JsonObject = JSON.parse(unknown);

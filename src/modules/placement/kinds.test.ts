@@ -16,7 +16,7 @@ import { placement } from "./index.ts";
 
 const checker = assemblyOf([policyCheck([placement])]);
 
-/** What the API server would be told when this policy is written. */
+/** The API server's result when this policy is written. */
 function written(object: JsonObject, change: Partial<AdmissionRequest> = {}) {
   const call = callOf(checker, requestFor(object, change), { phase: "validate" });
   return responseOf(atOnce(evaluate(call, outside())));
@@ -43,7 +43,7 @@ describe("kupid's samples", () => {
   });
 
   test.each(files.filter((file) => file.startsWith("kubebuilder")))(
-    "%s: what has no effect is told",
+    "%s: a field without effect is reported",
     (file) => {
       const warnings = written(sample(file)).warnings.join("\n");
       expect(warnings).toContain("spec.foo");
@@ -70,7 +70,7 @@ describe("refused, with the field", () => {
 
   test.each<[string, Json, string]>([
     [
-      "a selector field that there is not: without it all would be selected",
+      "an unknown selector field: without it all would be selected",
       { ...OK, podSelector: { matchLabel: { a: "b" } } },
       "spec.podSelector.matchLabel",
     ],
@@ -81,7 +81,7 @@ describe("refused, with the field", () => {
     expect(status?.causes.map((cause) => cause.field)).toContain(field);
   });
 
-  test("a policy that became bad still loses its finalizer, and is judged once its spec is touched", () => {
+  test("a policy that became invalid can still lose its finalizer, and is validated once its spec changes", () => {
     const bad = clusterPolicy("p", { ...OK, nodeSelector: { "-": "x" } }, { finalizers: ["example.com/x"] });
     const freed = { ...bad, metadata: { name: "p", labels: { touched: "yes" } } };
     const update = (object: JsonObject) => written(object, { operation: "UPDATE", oldObject: bad });
@@ -93,7 +93,7 @@ describe("refused, with the field", () => {
 });
 
 describe("accepted", () => {
-  test.each(GOOD_SPECS)("%s, without a word", (_what, spec) => {
+  test.each(GOOD_SPECS)("%s is accepted without a warning", (_what, spec) => {
     expect(written(clusterPolicy("p", spec))).toMatchObject({ allowed: true, warnings: [] });
   });
 
@@ -103,7 +103,7 @@ describe("accepted", () => {
     ["neither selector", {}, ["spec.podSelector: is missing", "spec.namespaceSelector: is missing"]],
     ["no criteria", OK, ["spec: has no scheduling criteria"]],
     [
-      "a node and what only a scheduler looks at",
+      "a node and criteria that only a scheduler reads",
       { ...OK, nodeName: "n", schedulerName: "s", nodeSelector: { a: "b" } },
       ["schedulerName has no effect", "a node that does not match nodeSelector"],
     ],
@@ -144,7 +144,7 @@ describe("accepted", () => {
       ["nodeSelectorTerms[0]: is empty"],
     ],
     ["a slip of the finger", { ...OK, nodeSelecter: {} }, ['did you mean "nodeSelector"?']],
-  ])("%s, with a warning", (_what, spec, expected) => {
+  ])("%s is accepted with a warning", (_what, spec, expected) => {
     const answer = written(clusterPolicy("p", spec));
     expect(answer.allowed).toBe(true);
     for (const text of expected) expect(answer.warnings.join("\n")).toContain(text);

@@ -91,7 +91,7 @@ function refOf(scope: "Cluster" | "Namespaced", object: JsonObject): PolicyRef {
 function check(scope: "Cluster" | "Namespaced"): NonNullable<Kind["check"]> {
   return (object, view, installation) => {
     const spec = isObject(object["spec"]) ? object["spec"] : {};
-    // What would make a stored policy unusable is a reason to refuse it.
+    // Problems that would make a stored policy unusable are reasons to refuse it.
     const { policy, problems: found } = preparePolicy(object, refOf(scope, object), scope);
     const problems = [...found];
     for (const selector of SELECTORS[scope]) {

@@ -31,7 +31,7 @@ function* statusKeys(view: View): Iterable<StatusKey> {
 }
 
 /**
- * Scans stored workloads for drift, repairs it where the configuration allows, and keeps the status of policies current. `module` is a
+ * Scans stored workloads for drift, repairs it if configured, and keeps the status of policies current. `module` is a
  * function because the module is defined with its reconciler.
  */
 export function placementReconciler(module: () => Module): Reconciler<PlacementKey, DriftState> {
@@ -43,7 +43,7 @@ export function placementReconciler(module: () => Module): Reconciler<PlacementK
       state.asked = isAsked(view);
       yield* statusKeys(view);
     },
-    // Only policies make a scan due: namespaces are created and deleted all day.
+    // Only policies trigger a scan: namespaces are created and deleted all day.
     keys: ({ resource, namespace, name, object }, state, { view }) => {
       if (resource === NODES.resource) {
         state.nodes.nodesChanged();

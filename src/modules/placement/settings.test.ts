@@ -42,7 +42,7 @@ describe("with chosen kinds", () => {
   });
   const assembly = assemblyOf([placement], [SHOP, policy].map(came), installation);
 
-  test("hooks, drift scan and rights are about these", () => {
+  test("hooks, drift scan and permissions cover only these", () => {
     const asked = assembly.hooks.flatMap(({ rules }) => rules.flatMap(({ resources }) => resources));
     expect(new Set(asked)).toEqual(new Set(["statefulsets"]));
     expect(scannedKinds(placement, installation).map(({ kind }) => kind)).toEqual(["StatefulSet"]);
@@ -60,7 +60,7 @@ describe("with chosen kinds", () => {
     expect(evaluation.draft.edits.length > 0).toBe(placed);
   });
 
-  test("a request that arrives all the same is neither changed nor refused, and the trace says why", () => {
+  test("a request that still arrives is neither changed nor refused, and the trace has the reason", () => {
     const hooks = assemblyOf([placement], [SHOP, policy].map(came)).hooks;
     const call = (phase: "mutate" | "validate") =>
       atOnce(evaluate(callOf(assembly, requestFor(deployment()), { phase, hooks, trace: true }), outside()));

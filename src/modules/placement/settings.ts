@@ -70,7 +70,7 @@ export function isPlaced(workload: WorkloadKind, installation: Installation): bo
   return !Array.isArray(chosen) || chosen.includes(resourceName(workload));
 }
 
-/** The configured controllers. What can't be read is none: the configuration was checked when it was loaded. */
+/** The configured controllers. Unreadable ones are skipped: the configuration was validated when it was loaded. */
 export function trustedControllers(installation: Installation): readonly Principal[] {
   const named: Json | undefined = settingOf(installation, "trustedControllers");
   return listAt({ named: named ?? null }, "named").flatMap((one) => {

@@ -19,7 +19,7 @@ const status = defineCommand<StatusArgs>({
   name: "status",
   summary: "show workloads by drift state and policy",
   description:
-    "Compares each stored workload with what usher would inject now. Nothing is changed. current: has what the policy wants. stale: has an outdated injection. orphaned: has an injection of a policy that is gone or no longer selects it. missing: the policy selects it, and nothing was injected.",
+    "Compares each stored workload with the injections that usher would make now. Nothing is changed. current: matches the policy. stale: has an outdated injection. orphaned: has an injection of a policy that is gone or no longer selects it. missing: the policy selects it, and nothing was injected.",
   args: {
     policy: { optional: true, description: "show only this policy: NAME or NAMESPACE/NAME" },
   },
@@ -36,7 +36,7 @@ const reapply = defineCommand<ReapplyArgs, ReapplyFlags>({
   name: "reapply",
   summary: "bring workloads up to date with current policies",
   description:
-    "Finds what would change, by a server-side dry run, then asks usher for it, workload by workload, with your own permissions, and prints what became of each: a patch adds an annotation, and usher's webhook removes it as it updates the workload. Changed templates roll out; reapply does not wait for rollouts. Workloads that are current are not touched.",
+    "Determines the changes by a server-side dry run, then applies them workload by workload, with your own permissions, and prints the result of each: a patch adds an annotation, and usher's webhook removes it as it updates the workload. Changed templates roll out; reapply does not wait for rollouts. Current workloads are not changed.",
   args: {
     workload: { many: true, optional: true, description: "workloads as KIND/NAME, such as deployment/web" },
   },
@@ -75,8 +75,8 @@ const reapply = defineCommand<ReapplyArgs, ReapplyFlags>({
 export function driftCommands(module: string): CommandGroup {
   return {
     name: module,
-    summary: `show and reapply what ${module} injected into workloads`,
-    description: `Stored workloads keep what ${module} injected when they were created, also when the policy changes or is deleted. status shows the drift from current policies, reapply repairs it.`,
+    summary: `show and reapply injections of ${module} into workloads`,
+    description: `Stored workloads keep the injections of ${module} from their creation, also when the policy changes or is deleted. status shows the drift from current policies, reapply repairs it.`,
     commands: [status, reapply],
   };
 }

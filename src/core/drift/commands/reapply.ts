@@ -34,7 +34,7 @@ export const reapplyCode: CommandCode<ReapplyArgs, ReapplyFlags> = {
     const named = byName(call);
     return "wrong" in named ? named.wrong : undefined;
   },
-  // Named workloads can be updated without the right to read policies.
+  // Named workloads can be updated without permission to read policies.
   needsView: ({ args }) => args.workload.length === 0,
   *run(call) {
     const chosen = call.args.workload.length > 0 ? byName(call) : yield* drifted(call);
@@ -92,7 +92,7 @@ function reapplyTo(module: Module, workload: WorkloadKind, namespace: string, na
         : { patch: requestReapply(stored, annotation, "cli"), of, resourceVersion: versionOf(stored) },
     outcome: (stored = {}, written = {}) => {
       if (!reapplyRequested(written, annotation)) return outcomeOf(module, workload, stored, written);
-      // Left in place, the next update of the workload, by anyone, would roll it out.
+      // If left in place, the next update of the workload, by any client, would roll it out.
       const undo = { patch: withdrawReapply(annotation), of, resourceVersion: versionOf(written) };
       return {
         failed:

@@ -26,11 +26,11 @@ export interface WorkloadStatus {
 
 export interface WorkloadScan {
   readonly workloads: readonly WorkloadStatus[];
-  /** What could not be read, with the reason. */
+  /** Objects that could not be read, with the reason. */
   readonly unread: readonly string[];
 }
 
-/** Every workload with an injection of the module's policies, or without one that a policy wants. */
+/** Every workload with an injection of the module's policies, or without one that a policy requires. */
 export function* scanWorkloads(call: CommandCall): CommandSteps<WorkloadScan> {
   const workloads: WorkloadStatus[] = [];
   const unread: string[] = [];

@@ -13,7 +13,7 @@ export function workloadName({ kind, namespace, name }: WorkloadStatus["object"]
   return `${kind} ${namespace}/${name}`;
 }
 
-/** One row a workload and policy, further fields on rows of their own. */
+/** One row per workload and policy, further fields on separate rows. */
 export function statusRows(workloads: readonly WorkloadStatus[]): string[][] {
   return workloads.flatMap(({ object, carries, refused }) => [
     ...carries.flatMap((injection, i) =>

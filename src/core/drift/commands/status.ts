@@ -66,7 +66,7 @@ function hasDrift({ carries }: WorkloadStatus): boolean {
   return carries.some(({ state }) => state !== "current");
 }
 
-/** A workload with what differs. */
+/** A workload with its differences. */
 function itemOf(status: WorkloadStatus): ReportItem {
   const drifted = status.carries.filter(({ state }) => state !== "current");
   return {

@@ -55,7 +55,7 @@ export function impliesName(given: NodeNameRequirement, wanted: NodeNameRequirem
 /** Whether one node could have a name that meets all of these. */
 export function namesAgree(names: readonly NodeNameRequirement[]): boolean {
   const only = names.find(({ operator }) => operator === "In");
-  // There is always one more name than those that are excluded.
+  // There is always another name than the excluded ones.
   if (only === undefined) return true;
   return names.every(({ operator, name }) => (operator === "In") === (name === only.name));
 }
@@ -69,7 +69,7 @@ export function isSatisfiable(requirements: readonly LabelRequirement[]): boolea
   // The others need the label to be present.
   if (requirements.some(({ operator }) => operator === "DoesNotExist")) return false;
   const [first, ...others] = requirements.filter(({ operator }) => operator === "In");
-  // Any value that is not excluded: of texts there is always one more, of numbers within bounds perhaps not.
+  // Any value that is not excluded: there is always another string, but perhaps no other number within bounds.
   if (first === undefined || isNumeric(first))
     return !requirements.some(isNumeric) || numberRemains(boundsOf(requirements));
   const bounds = boundsOf(requirements);

@@ -62,7 +62,7 @@ function memberOf(domains: Domains, nodes: NodeTable): (node: number) => boolean
   return (node) => columns.some(({ classes, marks }) => marks[classes[node] ?? 0] === 1);
 }
 
-/** Marks the domains of nodes. Nodes without the key are in none. */
+/** Marks the domains of nodes. Nodes without the key have none. */
 function mark(domains: Map<string, Uint8Array>, key: string, on: readonly number[], nodes: NodeTable): void {
   const { classes, values } = nodes.label(key);
   let marks = domains.get(key);
@@ -77,7 +77,7 @@ function mark(domains: Map<string, Uint8Array>, key: string, on: readonly number
   }
 }
 
-/** Where anti-affinity of placed pods keeps the pod away. */
+/** Domains excluded by anti-affinity of placed pods. */
 function opposedDomains(terms: readonly PlacedTerm[], pod: JsonObject, world: PreparedWorld): Domains {
   const namespace = namespaceOf(pod);
   const namespaceObject = world.namespaces?.get(namespace);
@@ -139,7 +139,7 @@ function affinityJudge(
   if (terms.length === 0) return () => true;
   const { nodes } = world;
   const domains = domainsOf(terms, terms, placed, world);
-  // The first pod of a group that wants to be together may go anywhere.
+  // The first pod of a self-affine group may go anywhere.
   const isFirst =
     domains.size === 0 &&
     terms.every(

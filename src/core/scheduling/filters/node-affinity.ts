@@ -6,7 +6,7 @@ import type { PreparedWorld } from "../prepared-world.ts";
 const NO_MATCH = unresolvable("NodeAffinity", "node(s) didn't match Pod's node affinity/selector");
 const CONFLICT = unresolvable("NodeAffinity", "pod affinity terms conflict");
 
-/** nodeSelector and required node affinity. Terms that name nodes narrow the nodes that the scheduler looks at. */
+/** nodeSelector and required node affinity. Terms that name nodes restrict the nodes that the scheduler considers. */
 export const NODE_AFFINITY: Filter = {
   name: "NodeAffinity",
   forPod: (pod: JsonObject, { nodes }: PreparedWorld) => {
@@ -28,7 +28,7 @@ export const NODE_AFFINITY: Filter = {
   },
 };
 
-/** The nodes that the terms name, even where a term can't be read in whole; `undefined` where one of the terms names none. */
+/** The nodes that the terms name, even if a term is partly unreadable; `undefined` if one of the terms names none. */
 function namedNodes(required: JsonObject["required"]): Set<string> | undefined {
   const terms = listAt(required, "nodeSelectorTerms");
   const named = new Set<string>();

@@ -5,7 +5,7 @@ import type { PreparedWorld } from "../prepared-world.ts";
 
 const NOT_DECLARED = unresolvable("NodeDeclaredFeatures", "node(s) didn't match Pod's required features");
 
-/** Features of a kubelet that a pod may need, and the release whose scheduler asks for them. */
+/** Features of a kubelet that a pod may need, and the release whose scheduler requires them. */
 const FEATURES: readonly {
   readonly name: string;
   readonly since: number;

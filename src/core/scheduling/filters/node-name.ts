@@ -4,7 +4,7 @@ import type { PreparedWorld } from "../prepared-world.ts";
 
 const OTHER_NODE = unresolvable("NodeName", "node(s) didn't match the requested node name");
 
-/** A pod that names its node runs there alone. Since 1.37 the scheduler does not look at other nodes. */
+/** A pod that names its node runs only there. Since 1.37 the scheduler does not consider other nodes. */
 export const NODE_NAME: Filter = {
   name: "NodeName",
   forPod: (pod: JsonObject, { nodes, minor }: PreparedWorld) => {

@@ -6,7 +6,7 @@ import type { PreparedWorld } from "../prepared-world.ts";
 
 /** The reasons come in this order. */
 const FIRST: readonly string[] = ["cpu", "memory", "ephemeral-storage"];
-/** Device classes may provide extended resources since. */
+/** The version since which device classes may provide extended resources. */
 const DEVICE_CLASSES_SINCE = 36;
 
 interface Wanted {
@@ -19,7 +19,7 @@ interface Wanted {
   readonly requested: Float64Array | undefined;
 }
 
-/** Whether a node has room for one more pod, and for what the pod requests. A request of 0 always fits. */
+/** Whether a node has capacity for one more pod, and for the pod's requests. A request of 0 always fits. */
 export const NODE_RESOURCES_FIT: Filter = {
   name: "NodeResourcesFit",
   forPod: (pod: JsonObject, world: PreparedWorld) => {
@@ -93,7 +93,7 @@ function byDevices(name: string, { minor, deviceResources }: PreparedWorld): boo
   return deviceResources === undefined ? "unknown" : deviceResources.has(name);
 }
 
-/** What the scheduler counts beside CPU, memory and ephemeral storage. */
+/** Resources that the scheduler counts beside CPU, memory and ephemeral storage. */
 function isScalar(name: string): boolean {
   return (
     isExtended(name) ||

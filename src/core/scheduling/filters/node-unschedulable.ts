@@ -6,7 +6,7 @@ import type { PreparedWorld } from "../prepared-world.ts";
 const CORDONED = unresolvable("NodeUnschedulable", "node(s) were unschedulable");
 const TAINT = { key: "node.kubernetes.io/unschedulable", effect: "NoSchedule" };
 
-/** A cordoned node takes only pods that tolerate the taint of cordoned nodes, be the taint there or not. */
+/** A cordoned node accepts only pods that tolerate the taint of cordoned nodes, whether or not the taint is present. */
 export const NODE_UNSCHEDULABLE: Filter = {
   name: "NodeUnschedulable",
   forPod: (pod: JsonObject, { nodes }: PreparedWorld) => {

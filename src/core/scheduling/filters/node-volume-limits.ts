@@ -19,7 +19,7 @@ const MIGRATED = unknown(
 );
 const UNATTACHED = unknown(NAME, "the volume attachments are not in the view");
 const UNREADABLE = unknown(NAME, "a volume of the node's pods can't be counted");
-/** Drivers may ask since that pods keep off nodes without them. */
+/** The version since which drivers may require that pods avoid nodes without them. */
 const DRIVER_CHECK_SINCE = 37;
 
 /** How many volumes of a CSI driver a node can attach. */
@@ -64,10 +64,10 @@ function missingLists(world: PreparedWorld): string | undefined {
 class Volumes {
   /** By their unique name, each with its driver. */
   readonly byName = new Map<string, string>();
-  /** Drivers of in-tree volumes. Their names are translated, too, and that is not simulated: they can't be counted. */
+  /** Drivers of in-tree volumes. Their names are translated, too, which is not simulated: they can't be counted. */
   readonly translated = new Set<string>();
 
-  /** Adds the volumes of a pod. False where the scheduler would fail. */
+  /** Adds the volumes of a pod. False if the scheduler would fail. */
   add(pod: JsonObject, world: PreparedWorld): boolean {
     for (const volume of listAt(pod, "spec", "volumes")) this.#translate(translatedDriver(volume));
     for (const { claimName, ephemeral } of claimVolumesOf(pod)) {
@@ -149,7 +149,7 @@ function countOf(volumes: ReadonlyMap<string, string>, driver: string): number {
   return count;
 }
 
-/** Adds volumes that are attached although no pod on the node uses them. False where they are not in the view. */
+/** Adds attached volumes that no pod on the node uses. False if they are not in the view. */
 function addAttachments(
   attached: Map<string, string>,
   nodeName: string,

@@ -27,7 +27,7 @@ interface Constraint {
   readonly honorsTaints: boolean;
 }
 
-/** Constraints that are ScheduleAnyway, as the scheduler's own defaults are, only score. */
+/** ScheduleAnyway constraints, including the scheduler's own defaults, only score. */
 export const POD_TOPOLOGY_SPREAD: Filter = {
   name: "PodTopologySpread",
   forPod: (pod: JsonObject, world: PreparedWorld) => {
@@ -129,7 +129,7 @@ function spread(
   });
 }
 
-/** Where no node counts the scheduler starts from the largest 32-bit integer. */
+/** If no node counts the scheduler starts from the largest 32-bit integer. */
 const NO_DOMAIN = 2 ** 31 - 1;
 
 function minimum(counts: Float64Array): number {

@@ -1,7 +1,7 @@
 import { type Json, type JsonObject, listAt, stringAt } from "../../json.ts";
 import { type Filter, SKIPS, unresolvable } from "../filter.ts";
 
-/** Keeps a pod out of the queue, so that no filter after it is asked. */
+/** Keeps a pod out of the queue, so that no later filter runs. */
 export const SCHEDULING_GATES: Filter = {
   name: "SchedulingGates",
   forPod: (pod: JsonObject) => {

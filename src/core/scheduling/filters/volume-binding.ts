@@ -26,7 +26,7 @@ const NO_SPACE = "node(s) did not have enough free storage";
 const GONE = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)";
 const MIGRATED = unknown(NAME, "the node translates in-tree volumes to those of a CSI driver");
 const NO_PROVISIONER = "kubernetes.io/no-provisioner";
-/** VolumeAttributesClass counts since. */
+/** The version since which VolumeAttributesClass counts. */
 const ATTRIBUTES_CLASS_SINCE = 34;
 
 type Matcher = (node: number) => boolean;
@@ -130,7 +130,7 @@ function volumeMatcher(volume: JsonObject, nodes: NodeTable): Matcher {
   );
 }
 
-/** The reason for a node, empty where there is none. */
+/** The reason for a node, empty if there is none. */
 type Judge = (node: number) => string | Unknown;
 
 function boundJudge(claims: readonly JsonObject[], world: PreparedWorld): Judge {
@@ -162,7 +162,7 @@ interface Waiting {
 }
 
 interface Candidate {
-  /** The volume was made for the claim: no other is looked for. */
+  /** The volume was created for the claim: no other is considered. */
   readonly reserved: boolean;
   readonly reaches: Matcher;
 }
@@ -177,7 +177,7 @@ function waitingJudge(claims: readonly JsonObject[], world: PreparedWorld): Judg
     };
   });
   const searching = waiting.filter(({ selectedNode }) => selectedNode === undefined);
-  // Two claims could want one volume, and which of them gets it depends on the order of the scheduler's cache.
+  // Two claims could bind one volume, and which of them gets it depends on the order of the scheduler's cache.
   const contended = searching.length > 1 && searching.some(({ candidates }) => candidates.length > 0);
   return (node) => {
     const name = world.nodes.names[node] ?? "";
@@ -271,7 +271,7 @@ function topologyMatcher(terms: readonly Json[], nodes: NodeTable): Matcher {
   return (node) => matchers.some((matcher) => matcher(node));
 }
 
-/** Whether the driver says that it has the space. Drivers that publish no capacity always have it. */
+/** Whether the driver reports enough capacity. Drivers that publish none always have it. */
 function capacityJudge(
   claim: JsonObject,
   className: string,

@@ -8,7 +8,7 @@ import { claimOf, claimVolumesOf, classOf, notFound } from "../volumes.ts";
 const NAME = "VolumeZone";
 const CONFLICT = unresolvable(NAME, "node(s) had no available volume zone");
 
-/** The labels of zones and regions; the beta ones with what replaced them. */
+/** The labels of zones and regions; the beta ones with their successors. */
 const LABELS: readonly { readonly key: string; readonly current: string }[] = [
   { key: "failure-domain.beta.kubernetes.io/zone", current: "topology.kubernetes.io/zone" },
   { key: "failure-domain.beta.kubernetes.io/region", current: "topology.kubernetes.io/region" },
@@ -22,7 +22,7 @@ interface Topology {
   readonly values: ReadonlySet<string>;
 }
 
-/** Volumes with labels of a zone or region are reached from nodes of the same alone. Nodes without such labels reach all. */
+/** Volumes with labels of a zone or region are reachable only from nodes of the same. Nodes without such labels reach all. */
 export const VOLUME_ZONE: Filter = {
   name: NAME,
   forPod: (pod: JsonObject, world: PreparedWorld) => {

@@ -112,7 +112,7 @@ describe("access to pods on protected nodes", () => {
     expect((await askGuard(request, on)).rules).toEqual(["access"]);
   });
 
-  test("a pod that can't be read is let through: nothing but assignments is closed", async () => {
+  test("a pod that can't be read passes: only assignments are fail-closed", async () => {
     expect((await askGuard(exec("exec"), { ...on, fact: () => ({ failed: "timeout" }) })).allowed).toBe(true);
   });
 });
@@ -136,7 +136,7 @@ describe("labels of nodes", () => {
     ["row 55: an authorised user", relabel(cp, worker("cp-0"), "sre"), true],
     ["a label that no selector names", relabel(cp, controlPlaneNode("cp-0", { a: "b" })), true],
     [
-      "a value that Exists does not look at",
+      "a value that Exists ignores",
       relabel(cp, controlPlaneNode("cp-0", { [CONTROL_PLANE_LABEL]: "true" })),
       true,
     ],
@@ -148,7 +148,7 @@ describe("labels of nodes", () => {
       true,
     ],
     [
-      "usher's own account, though it is listed",
+      "usher's own account, although it is listed",
       relabel(cp, worker("cp-0"), "system:serviceaccount:usher-system:usher"),
       false,
       { groups: [{ ...GROUP, authorizedUsers: ["usher-system/usher"] }] },
@@ -165,7 +165,7 @@ describe("labels of nodes", () => {
     if (!allowed) expect(asked).toMatchObject({ code: 403, rules: ["node-labels"] });
   });
 
-  test("the message says once which node may not leave which group", async () => {
+  test("the message names once which node may not leave which group", async () => {
     const { message } = await askGuard(relabel(cp, worker("cp-0")));
     expect(message).toContain(
       'node cp-0 may not leave protected group "ControlPlane": user "mallory" is not',
@@ -173,7 +173,7 @@ describe("labels of nodes", () => {
   });
 });
 
-describe("what is registered", () => {
+describe("registered hooks", () => {
   const entries = (groups: readonly JsonObject[], cluster: Cluster = {}) => {
     const assembly = guardAssembly({ groups, ...cluster });
     const { mutating, validating } = webhookConfigurations(assembly.hooks, assembly.installation, {
@@ -183,7 +183,7 @@ describe("what is registered", () => {
   };
   const enabled = entries([GROUP]);
 
-  test("row 62: without the fallback pods with a protected node and both bind URLs are closed, for 3 s, and nothing else", () => {
+  test("row 62: without the fallback pods with a protected node and both bind URLs are fail-closed, for 3 s, and nothing else", () => {
     const guarded = expect.stringMatching(/ in \["cp-0",.*\]$/);
     const closed = enabled.filter(({ failurePolicy }) => failurePolicy === "Fail");
     expect(closed).toMatchObject([
@@ -210,7 +210,7 @@ describe("what is registered", () => {
       });
   });
 
-  test("the names of 5,000 protected nodes fit into expressions that CEL parses, each in one closed entry of its hook", () => {
+  test("the names of 5,000 protected nodes fit into expressions that CEL parses, each in one fail-closed entry of its hook", () => {
     const names = Array.from({ length: 5_000 }, (_, i) => `ip-10-0-${i}.eu-central-1.compute.internal`);
     const all = entries([GROUP], { nodes: names.map((name) => controlPlaneNode(name)) });
     const conditions = (entry: JsonObject) => listAt(entry, "matchConditions") as { expression: string }[];
@@ -228,13 +228,13 @@ describe("what is registered", () => {
     expect(unique.size).toBe(all.length);
   });
 
-  test("row 63: in Inform nothing is closed", () => {
+  test("row 63: in Inform nothing is fail-closed", () => {
     expect(
       entries([{ ...GROUP, mode: "Inform" }]).filter(({ failurePolicy }) => failurePolicy === "Fail"),
     ).toEqual([]);
   });
 
-  test("row 45: the control plane's namespaces are asked about, open", () => {
+  test("row 45: the control plane's namespaces are covered, fail-open", () => {
     const inside = enabled.filter(({ namespaceSelector }) =>
       JSON.stringify(namespaceSelector).includes('"In"'),
     );
@@ -249,7 +249,7 @@ describe("what is registered", () => {
       expect(new Set(keys)).toEqual(
         new Set(keys.length === 0 ? [] : ['"key":"kubernetes.io/metadata.name"']),
       );
-      // Provenance that a client sends adds requests that are asked about, and takes none away.
+      // Provenance of a client adds covered requests, and removes none.
       const conditions = listAt(entry, "matchConditions").map((one) =>
         stringAt(one, "expression")?.replace(`${SENT_PROVENANCE} || `, ""),
       );
@@ -257,7 +257,7 @@ describe("what is registered", () => {
     }
   });
 
-  test("row 69: the core group is written as the empty text", () => {
+  test("row 69: the core group is written as the empty string", () => {
     for (const { rules } of enabled) {
       for (const { apiGroups } of rules as unknown as { apiGroups: string[] }[])
         expect(["", "apps", "batch"]).toEqual(
@@ -266,7 +266,7 @@ describe("what is registered", () => {
     }
   });
 
-  test("rows 28 and 29: the status of pods is not asked about", () => {
+  test("rows 28 and 29: the status of pods is not covered", () => {
     expect(JSON.stringify(enabled)).not.toContain("pods/status");
   });
 
@@ -279,7 +279,7 @@ describe("what is registered", () => {
   });
 });
 
-test("row 64: what is not answered in time is refused where the node could be protected", async () => {
+test("row 64: a request without an answer in time is refused if the node could be protected", async () => {
   const asked = await askGuard(creating({ nodeName: "w-0" }), {
     fact: () => ({ failed: "request deadline exceeded" }),
   });

@@ -60,7 +60,7 @@ const ROWS: readonly Row[] = [
   ["1", "nodeName of a worker", creating({ nodeName: "w-0" }), "allow"],
   ["2", "generateName", creating(ON, MALLORY, { name: undefined, generateName: "web-" }), "assign"],
   ["3", "a listed controller for a pod that is not", creating(ON, SCHEDULER), "assign"],
-  ["4", "an operator of its own", uid("system:serviceaccount:tekton:operator"), "assign"],
+  ["4", "an own operator", uid("system:serviceaccount:tekton:operator"), "assign"],
   ["5", "binds its own pod", binding("cp-0", MALLORY), "bind"],
   ["6", "binds at the legacy URL", binding("cp-0", MALLORY, { legacy: true }), "bind"],
   ["7", "the scheduler binds a pod that is not authorised", binding("cp-0"), "bind"],
@@ -97,7 +97,7 @@ const ROWS: readonly Row[] = [
     "bind",
     { ...exact, pods: [podInKubeSystem("default")] },
   ],
-  ["12", "a pod that is gone, in Exact scope", binding("cp-0", SCHEDULER, kubeSystem), "bind", exact],
+  ["12", "a deleted pod, in Exact scope", binding("cp-0", SCHEDULER, kubeSystem), "bind", exact],
   [
     "32",
     "kubectl debug node/cp-0",
@@ -123,7 +123,7 @@ const ROWS: readonly Row[] = [
   ["35", "the mirror annotation", creating(ON, MALLORY, mirror), "assign"],
   ["36", "the kubelet of another node", creating(ON, kubelet("w-1"), mirror), "assign"],
   ["37", "the kubelet's own mirror pod", creating(ON, kubelet("cp-0"), mirror), "allow"],
-  ["38", "the kubelet's pod that is no mirror", creating(ON, kubelet("cp-0")), "assign"],
+  ["38", "the kubelet's pod that is not a mirror", creating(ON, kubelet("cp-0")), "assign"],
   ["39", "a kubelet's name without its group", creating(ON, user("system:node:cp-0"), mirror), "assign"],
   [
     "39",
@@ -190,10 +190,10 @@ const ROWS: readonly Row[] = [
     "assign",
     exact,
   ],
-  ["48", "an authorised namespace that was made anew", binding("cp-0", SCHEDULER, kubeSystem), "allow"],
+  ["48", "a recreated authorised namespace", binding("cp-0", SCHEDULER, kubeSystem), "allow"],
   [
     "49",
-    "an impersonated scheduler is judged as the scheduler",
+    "an impersonated scheduler is evaluated as the scheduler",
     binding("cp-0", { ...SCHEDULER, extra: {} }, kubeSystem),
     "allow",
   ],
@@ -285,14 +285,14 @@ test("row 74: a dry run gets the same verdict and leaves no event", async () => 
   }
 });
 
-test("row 33: a vouched pod says so", async () => {
+test("row 33: a vouched pod is audited as such", async () => {
   const { audit } = await askGuard(creating(ON, user("sre"), { namespace: "default" }));
   expect(audit).toMatchObject({
     "node-guard.rule": "vouched",
     "node-guard.entry": "sre",
     "node-guard.verdict": "allow",
   });
-  // Only where a node is assigned at CREATE.
+  // Only if a node is assigned at CREATE.
   expect((await askGuard(binding("cp-0", user("sre")))).allowed).toBe(false);
 });
 
@@ -339,7 +339,7 @@ describe("row 73: an override counts between its times", () => {
   });
 });
 
-test("row 57: a kubelet takes a label off its own node by which the group selects", async () => {
+test("row 57: a kubelet removes a label of its own node that the group selects by", async () => {
   const groups = [{ ...GROUP, labelSelector: { matchLabels: { tier: "cp" } } }];
   const before = worker("n", { tier: "cp" });
   const request = requestFor(worker("n"), { operation: "UPDATE", oldObject: before, userInfo: kubelet("n") });

@@ -64,7 +64,7 @@ function inSystem(request: AdmissionRequest): AdmissionRequest {
 const ROWS: readonly Row[] = [
   ["15", "nodeSelector of the control-plane label", creating(CP), "exclusive"],
   ["16", "pinned by name, as a DaemonSet's pods are", creating(required(byName("cp-0"))), "pinned"],
-  ["16", "pinned to a node that is not known", creating(required(byName("cp-9"))), "pinned"],
+  ["16", "pinned to an unknown node", creating(required(byName("cp-9"))), "pinned"],
   ["16", "pinned to a worker", creating(required(byName("w-0"))), "allow"],
   ["16", "pinned to either", creating(required(byName("cp-0"), byName("w-0"))), "allow"],
   [
@@ -110,9 +110,14 @@ const ROWS: readonly Row[] = [
     "pinned",
   ],
   ["23", "a gated pod gets a selector", updating(GATED, { ...GATED, ...CP }), "exclusive"],
-  ["24", "a gate goes from a pod that became exclusive", updating({ ...GATED, ...CP }, CP), "exclusive"],
+  [
+    "24",
+    "a gate is removed from a pod that became exclusive",
+    updating({ ...GATED, ...CP }, CP),
+    "exclusive",
+  ],
   ["25", "a pending pod gets a toleration", updating({}, EXISTS), "reachable"],
-  ["25", "it gets one that no protected node asks for", updating({}, { tolerations: [other] }), "allow"],
+  ["25", "it gets one that no protected node has", updating({}, { tolerations: [other] }), "allow"],
   ["25", "it is authorised", inSystem(updating({}, EXISTS)), "allow"],
   ["25", "an authorised user adds it", updating({}, EXISTS, user("sre")), "allow"],
   ["25", "the same in a pod of a Job", updating({}, EXISTS, user("sre"), [JOB, JOB]), "allow"],
@@ -306,7 +311,7 @@ describe("workloads that could be scheduled onto protected nodes", () => {
     expect(templateOf(object)).toMatchObject(required(byLabel(CONTROL_PLANE_LABEL, "DoesNotExist")));
   });
 
-  test("row 81: a DaemonSet for protected nodes alone is refused, as its pods are not looked at before the bind", async () => {
+  test("row 81: a DaemonSet only for protected nodes is refused, because its pods are not evaluated before the bind", async () => {
     for (const before of [undefined, {}])
       expect(await asked(daemonSet, { ...EXISTS, ...CP }, before)).toMatchObject({
         allowed: false,
@@ -334,7 +339,7 @@ describe("workloads that could be scheduled onto protected nodes", () => {
     expect(object["spec"]).toMatchObject(required(byLabel(CONTROL_PLANE_LABEL, "DoesNotExist")));
   });
 
-  describe("row 83: a gated pod, of which the API server takes neither more terms nor fewer", () => {
+  describe("row 83: a gated pod, for which the API server accepts neither more terms nor fewer", () => {
     const guarded = (count: number): Cluster => ({
       groups: [{ ...GROUP, labelSelector: { matchLabels: { a: "b", c: "d" } } }],
       nodes: [
@@ -360,7 +365,7 @@ describe("workloads that could be scheduled onto protected nodes", () => {
         { ...GATED, ...terms, ...EXISTS },
         { ...terms, ...EXISTS },
       ],
-    ])("is steered by the names of nodes where it %s", async (_what, before, after) => {
+    ])("is steered by the names of nodes if it %s", async (_what, before, after) => {
       const { allowed, object } = await askGuard(updating(before, after), guarded(2));
       expect(allowed).toBe(true);
       expect(object["spec"]).toMatchObject({ ...after, ...away });
@@ -368,14 +373,14 @@ describe("workloads that could be scheduled onto protected nodes", () => {
       expect((await askGuard(again, guarded(2))).patched).toBe(false);
     });
 
-    test("gets terms where it has none", async () => {
+    test("gets terms if it has none", async () => {
       expect(await askGuard(updating(GATED, { ...GATED, ...EXISTS }), guarded(2))).toMatchObject({
         allowed: true,
         patched: true,
       });
     });
 
-    test("is refused where the names are too many", async () => {
+    test("is refused if the names are too many", async () => {
       const update = updating({ ...GATED, ...terms, ...EXISTS }, { ...terms, ...EXISTS });
       expect((await askGuard(update, guarded(256))).allowed).toBe(true);
       expect(await askGuard(update, guarded(257))).toMatchObject({
@@ -416,7 +421,7 @@ test("earlyRefusal: Warn admits and reports, and the bind is refused", async () 
   expect((await askGuard(binding("cp-0"), cluster)).allowed).toBe(false);
 });
 
-test("checkRequesterOnSelection asks for the sender too", async () => {
+test("checkRequesterOnSelection also checks the sender", async () => {
   const request = creating(CP, MALLORY, { namespace: "kube-system" });
   expect((await askGuard(request)).allowed).toBe(true);
   const asked = await askGuard(request, { groups: [{ ...GROUP, checkRequesterOnSelection: true }] });
@@ -437,7 +442,7 @@ test("a node in a group that only informs is a node that the pod may run on", as
   expect(allowed).toBe(true);
 });
 
-test("nothing is read where the cache has all", async () => {
+test("nothing is read if the cache has everything", async () => {
   expect((await askGuard(creating(CP))).needs).toEqual([]);
   expect((await askGuard(binding("cp-0"))).needs).toEqual([]);
   expect((await askGuard(creating({ nodeName: "w-0" }))).needs).toHaveLength(1);

@@ -83,7 +83,7 @@ const FIELDS: Readonly<Record<string, fc.Arbitrary<Json>>> = {
   schedulingGates: fc.constant([{ name: "g" }]),
   nodeName: fc.constantFrom("w-0", "cp-0"),
 };
-/** Few fields at a time: what one step leaves out, another may bring. */
+/** Few fields at a time: a field that one step leaves out, another may add. */
 const spec: fc.Arbitrary<JsonObject> = fc
   .subarray(Object.keys(FIELDS), { maxLength: 3 })
   .chain((fields) =>
@@ -91,9 +91,9 @@ const spec: fc.Arbitrary<JsonObject> = fc
   );
 
 type Workload = "DaemonSet" | "Deployment";
-/** Own or made: a pod of the tenant, or the latest that a controller made. */
+/** Own or created: a pod of the tenant, or the latest that a controller created. */
 type Kind = Workload | "own" | "made";
-/** A client sends a spec whole, or patches the stored one; a field may go from it. */
+/** A client sends a complete spec, or patches the stored one; a field may be removed from it. */
 interface Sent {
   readonly does: "send" | "patch";
   readonly kind: Kind;
@@ -122,12 +122,12 @@ function feasible(podSpec: Json | undefined, node: JsonObject): boolean {
   return matchesPodPlacement(podSpec, { name: nameOf(node), labels: labelsOf(node) });
 }
 
-/** A cluster with one object of each kind, whose controllers make pods. */
+/** A cluster with one object of each kind, whose controllers create pods. */
 class World {
   #cordoned = false;
   readonly #groups: readonly JsonObject[];
   readonly #workloads = new Map<Workload, JsonObject>();
-  /** By who made them. */
+  /** By their creator. */
   readonly #pods = new Map<string, JsonObject>();
   readonly #namespace: string;
   /** The rules by which requests were refused. */
@@ -154,7 +154,7 @@ class World {
   async #takePod(key: string, sent: Sent): Promise<void> {
     const stored = this.#pods.get(key);
     const spec = sentSpec(stored?.["spec"], sent);
-    // The API server lets no update change the node of a pod.
+    // The API server allows no update to change the node of a pod.
     const nodeName = at(stored, "spec", "nodeName") ?? spec["nodeName"] ?? "";
     const metadata = (stored?.["metadata"] ?? {}) as JsonObject;
     const pod = await this.#ask(podOf({ ...spec, nodeName }, metadata), MALLORY, stored);
@@ -230,7 +230,7 @@ function owned(kind: Workload): JsonObject {
   };
 }
 
-/** As the DaemonSet controller makes it: with a toleration of cordons, and for one node. */
+/** As the DaemonSet controller creates it: with a toleration of cordons, and for one node. */
 function daemon(template: JsonObject, node?: JsonObject): JsonObject {
   const tolerations = [...listAt(template, "tolerations"), { ...CORDON, operator: "Exists" }];
   if (node === undefined) return { ...template, tolerations };
@@ -255,7 +255,7 @@ test("row 79: no sequence of creates and updates leaves a pod that a scheduler t
   );
 }, 60_000);
 
-test("row 79: Inform refuses no step, and in an exempt namespace no step is refused for what is possible", async () => {
+test("row 79: Inform refuses no step, and in an exempt namespace no step is refused for a possible node", async () => {
   await fc.assert(
     fc.asyncProperty(options, fc.array(step, { minLength: 2, maxLength: 6 }), async (more, steps) => {
       const groups = [GROUP, GPU].map((group) => ({ ...group, ...more }));

@@ -6,7 +6,7 @@ import { groupsIn } from "../groups/groups.ts";
 import { readOverride } from "../groups/override.ts";
 import { OVERRIDES, READERS } from "../groups/policy.ts";
 
-/** What the schema can't say of an override, and why it may not have the effect that is meant. */
+/** Checks of an override beyond the schema, and why it may not have the intended effect. */
 export function checkOverride(
   object: JsonObject,
   view: View,

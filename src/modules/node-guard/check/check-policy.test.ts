@@ -86,7 +86,7 @@ describe("refused on write and offline", () => {
       /labelSelector: selects every node.*AllNodes/,
     ],
     [
-      "Enable where every schedulable node is protected",
+      "Enable if every schedulable node is protected",
       nsp([ControlPlane({ mode: "Enable" })]),
       [node("cp-0", { [CP_LABEL]: "" }), node("w-0", {}, { unschedulable: true })],
       /mode: Enable would protect every schedulable node/,
@@ -186,7 +186,7 @@ describe("refused on write and offline", () => {
     expect(
       found(open, inside({ matchPolicy: "Equivalent", objectSelector: {} }), policy, installation),
     ).toEqual([]);
-    // A field more may exempt what the group refuses.
+    // An additional field may exempt requests that the group refuses.
     for (const more of [
       { excludeResourceRules: [{ resources: ["pods"] }] },
       { objectSelector: { matchLabels: { a: "b" } } },

@@ -17,7 +17,7 @@ import { builtInOf, keepsFallback, OPENSHIFT_RESOURCE } from "../settings.ts";
 import { SELECTS_ALL } from "./inline-policy.ts";
 import { unauthorizedDaemonSets, violations } from "./violations.ts";
 
-/** What a check of a group may look at. */
+/** The inputs of a group's check. */
 export interface GroupContext {
   readonly groups: Groups;
   readonly all: readonly Group[];
@@ -33,7 +33,7 @@ export interface GroupCheck {
   readonly code?: string;
   /** The field of the group that is wrong. */
   readonly field: string;
-  /** What is wrong and what to do; `undefined` where nothing is. */
+  /** The problem and the remedy; `undefined` if there is none. */
   readonly find: (group: Group, context: GroupContext) => string | undefined;
 }
 

@@ -25,7 +25,7 @@ test.each<[string, JsonObject[], RegExp[]]>([
   ["the same, acknowledged", [{ ...GROUP, labelSelector: {}, acknowledge: ["AllNodes"] }], []],
   ["two groups of one name", [GROUP, GROUP], [/^policy\.groups\.1\.name: duplicate group "ControlPlane"/]],
   [
-    "a principal that is none",
+    "an invalid principal",
     [{ ...GROUP, authorizedUsers: ["kube-system/default", "a/b/c"] }],
     [/^policy\.groups\.0\.authorizedUsers\.1: /],
   ],

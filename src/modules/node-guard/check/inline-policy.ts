@@ -5,7 +5,7 @@ import { prepareGroups } from "../groups/policy.ts";
 /** Of a group whose selector is empty. */
 export const SELECTS_ALL = "selects every node: if that is meant, add AllNodes to acknowledge";
 
-/** What is wrong with a policy inside usher's configuration, as far as that shows without a cluster. */
+/** Problems of a policy inside usher's configuration, as far as they are known without a cluster. */
 export function inlineProblems(policy: JsonObject): readonly Problem[] {
   const groups = listAt(policy, "groups");
   const { groups: prepared, problems } = prepareGroups(groups, "inline", ["groups"]);

@@ -11,7 +11,7 @@ import { GATE_ON } from "../settings.ts";
 /** Files a pod under its node. */
 export const BY_NODE = "node-guard-node";
 
-/** What runs where, for reports: only the leader makes them. */
+/** Running pods by node, for reports: only the leader makes them. */
 export const WORKLOAD_READS: readonly Read[] = [
   {
     resource: "pods",
@@ -48,7 +48,7 @@ export const WORKLOAD_READS: readonly Read[] = [
   },
 ];
 
-/** Pods on nodes of a group that may not run there. They are reported, and nothing else happens to them. */
+/** Unauthorised pods on nodes of a group. They are only reported. */
 export function violations(group: Group, view: View): JsonObject[] {
   const found: JsonObject[] = [];
   for (const node of view.list("nodes")) {
@@ -63,7 +63,8 @@ function isViolation(pod: JsonObject, group: Group): boolean {
   const phase = stringAt(pod, "status", "phase");
   if (phase === "Succeeded" || phase === "Failed" || isBeingDeleted(pod)) return false;
   const account = stringAt(pod, "spec", "serviceAccountName") ?? "";
-  // The picture of a static pod: its manifest is on the node itself. With an account it is a pod that a Binding gave the annotation.
+  // A mirror pod: its manifest is on the node itself. With an account it is a pod that got the annotation from a
+  // Binding.
   if (account === "" && at(annotationsOf(pod), "kubernetes.io/config.mirror") !== undefined) return false;
   return podMatches(namespaceOf(pod), account, group) === undefined;
 }

@@ -8,7 +8,7 @@ import { evaluateClaim, type GuardedPod } from "./evaluate-claim.ts";
 import { membership, readNode, readPod, unread } from "./read.ts";
 import { decide } from "./report.ts";
 
-/** Subresources that reach into a running pod, or raise what it uses. */
+/** Subresources that reach into a running pod, or raise its resources. */
 export const ACCESS_SUBRESOURCES = [
   "ephemeralcontainers",
   "exec",
@@ -18,7 +18,7 @@ export const ACCESS_SUBRESOURCES = [
   "resize",
 ] as const;
 
-/** Access to a pod on a protected node, where a group asks for it: the sender of the request must be authorised. */
+/** Access to a pod on a protected node, if a group covers it: the sender of the request must be authorised. */
 export function decideAccess(context: Context, all: readonly Group[]): Result {
   const { request, facts, now } = context;
   const { namespace } = request;
@@ -52,7 +52,7 @@ function podNameOf({ name, subResource }: AdmissionRequest): string {
   return (parts.length === 3 ? parts[1] : parts[0]) ?? name;
 }
 
-/** An update comes with the pod; exec and its like do not. */
+/** An update has the pod; exec and similar requests do not. */
 function podIn({ request, object }: Context): { pod: JsonObject; failed?: undefined } | undefined {
   return request.operation === "UPDATE" ? { pod: object.object } : undefined;
 }

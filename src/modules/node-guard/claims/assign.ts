@@ -11,7 +11,7 @@ import { evaluateClaim, type GuardedPod } from "./evaluate-claim.ts";
 import { malformed, membership, readNode, unread } from "./read.ts";
 import { decide } from "./report.ts";
 
-/** C1: a pod that comes with its node. The node is always read live: the cache may be behind a new label. */
+/** C1: a pod created with its node. The node is always read live: the cache may be behind a new label. */
 export function decideAssign(
   context: Context,
   groups: readonly Group[],
@@ -46,7 +46,7 @@ function isOwnMirrorPod({ operation, userInfo }: AdmissionRequest, pod: JsonObje
   return operation === "CREATE" && isMirrorPod(pod) && isNodeIdentity(userInfo) === node;
 }
 
-/** A pod that is refused never exists: its owner is told, or its namespace. */
+/** A refused pod never exists: the event is on its owner, or its namespace. */
 export function refusedPod(
   { operation, namespace }: AdmissionRequest,
   pod: JsonObject,

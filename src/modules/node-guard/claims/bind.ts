@@ -8,7 +8,7 @@ import { accountOf, evaluateClaim, type GuardedPod, isViolation, podNameOf } fro
 import { malformed, membership, type ReadPod, readNode, readPod, unread } from "./read.ts";
 import { decide } from "./report.ts";
 
-/** C2: a Binding, at either URL. Its labels and annotations are never looked at: they are merged into the pod. */
+/** C2: a Binding, at either URL. Its labels and annotations are never read: they are merged into the pod. */
 export function decideBind(context: Context, groups: readonly Group[]): Result {
   const { request, facts, now } = context;
   const { namespace } = request;
@@ -27,7 +27,7 @@ export function decideBind(context: Context, groups: readonly Group[]): Result {
   if (read !== undefined && "need" in read) return read;
   const uid = stringAt(binding, "metadata", "uid");
   const subject = needsPod ? { ...unnamed, account: accountOf(specOf(read)) } : unnamed;
-  // The pod may have been replaced since: only a Binding that names the very pod is about the account that was read.
+  // The pod may have been replaced since: only a Binding with the pod's uid is about the account that was read.
   const otherPod = needsPod && (uid === undefined || uid !== stringAt(read?.pod, "metadata", "uid"));
   const claims = evaluateClaim({ claim: CLAIMS.bind, nodes: [name], ...counted, otherPod }, subject, facts);
   if ("need" in claims) return claims;

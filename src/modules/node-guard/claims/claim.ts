@@ -1,4 +1,4 @@
-/** What a request says about where a pod runs, or about a protected node itself. */
+/** A request's statement about where a pod runs, or about a protected node itself. */
 export interface Claim {
   /** The name that findings, audit annotations and metrics use. */
   readonly rule:
@@ -13,11 +13,11 @@ export interface Claim {
     | "node-labels"
     | "access";
   readonly code: string;
-  /** Whether the sender of the request must be authorised; `option`: where the group has checkRequesterOnSelection. */
+  /** Whether the sender of the request must be authorised; `option`: if the group has checkRequesterOnSelection. */
   readonly actor: "always" | "option" | "never";
   /** Whether the pod must be authorised. */
   readonly pod: boolean;
-  /** False: only a warning, whatever the mode. */
+  /** False: only a warning, in any mode. */
   readonly refused: boolean;
   /** The pod has no node yet: refused only so that its owner learns of it early, unless the group's earlyRefusal is Warn. */
   readonly early: boolean;
@@ -25,7 +25,7 @@ export interface Claim {
   readonly says: string;
   /** Before the group, in warnings. */
   readonly warns: string;
-  /** What the user can do, without a full stop. */
+  /** The user's remedy, without a full stop. */
   readonly fix: string;
 }
 
@@ -43,7 +43,7 @@ const EXCLUSIVE = {
 
 /** Every claim, C1 to C8 of the guide first. */
 export const CLAIMS = {
-  /** C1: a pod with nodeName is created. The node is known for sure, and taints do not count. */
+  /** C1: a pod with nodeName is created. The node is certain, and taints do not count. */
   assign: {
     ...ABOUT_POD,
     rule: "assign",
@@ -85,7 +85,7 @@ export const CLAIMS = {
     warns: "requires",
     fix: "Remove the nodeSelector or node affinity that requires them",
   },
-  /** C6: some of the nodes that would take the pod are protected. */
+  /** C6: some of the nodes that would accept the pod are protected. */
   possible: {
     ...ABOUT_POD,
     rule: "possible",

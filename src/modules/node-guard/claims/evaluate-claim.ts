@@ -13,7 +13,7 @@ export interface GuardedPod {
   readonly name: string;
   /** Of the pod. */
   readonly namespace: string;
-  /** `undefined`: not known, as of a Binding. */
+  /** `undefined`: unknown, as for a Binding. */
   readonly account: string | undefined;
 }
 
@@ -29,7 +29,7 @@ export function describePod(request: AdmissionRequest): string {
   return `pod ${request.namespace}/${name}`;
 }
 
-/** Of a Binding that names none in its URL the object's. */
+/** For a Binding without a name in its URL, the object's. */
 export function podNameOf({ name, object }: AdmissionRequest): string {
   return name === "" ? (stringAt(object, "metadata", "name") ?? "") : name;
 }
@@ -38,11 +38,11 @@ export function podNameOf({ name, object }: AdmissionRequest): string {
 export interface GroupsClaim {
   readonly claim: Claim;
   readonly groups: readonly Group[];
-  /** Names of nodes, for people; empty where none is known. */
+  /** Names of nodes, for messages; empty if none is known. */
   readonly nodes: readonly string[];
-  /** Why the node counts as a member, where that is not by its labels. */
+  /** Why the node counts as a member, if not by its labels. */
   readonly node?: "unknown" | "new";
-  /** The pod's service account does not belong to the pod that was asked about: it authorises nothing. */
+  /** The pod's service account does not belong to the evaluated pod: it authorises nothing. */
   readonly otherPod?: boolean;
   /** No entry authorises the sender. */
   readonly untrustedActor?: boolean;
@@ -53,7 +53,7 @@ export interface EvaluatedClaim {
   readonly claim: Claim;
   readonly group: Group;
   readonly nodes: readonly string[];
-  /** Absent: the claim does not ask for it. */
+  /** Absent: the claim does not check it. */
   readonly actor?: Party;
   readonly pod?: Party;
   /** An emergency identity answers for the pod. */
@@ -88,7 +88,7 @@ export function verdictOf(evaluated: EvaluatedClaim): GuardVerdict {
 
 export type EvaluatedClaims = { readonly evaluated: readonly EvaluatedClaim[] } | NeedMore;
 
-/** Evaluates a claim in each of its groups: both parties where the claim asks for both. */
+/** Evaluates a claim in each of its groups: both parties if the claim checks both. */
 export function evaluateClaim(claimed: GroupsClaim, subject: GuardedPod, facts: Facts): EvaluatedClaims {
   const { claim, nodes, node, otherPod, untrustedActor } = claimed;
   const evaluated: EvaluatedClaim[] = [];
@@ -115,7 +115,7 @@ export function evaluateClaim(claimed: GroupsClaim, subject: GuardedPod, facts: 
   return needs.length > 0 ? { need: needs } : { evaluated };
 }
 
-/** The groups that do not authorise a party that the claim asks for. */
+/** The groups that do not authorise a party that the claim checks. */
 export function blockingGroups(
   groups: readonly Group[],
   claim: Pick<Claim, "actor" | "pod">,

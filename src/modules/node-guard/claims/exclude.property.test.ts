@@ -96,7 +96,7 @@ function isUsable(one: Json): boolean {
   return matchExpressions.length + matchFields.length > 0;
 }
 
-test("empty terms match no node, and stay as they are", () => {
+test("empty terms match no node, and stay unchanged", () => {
   const { selector } = compileSelector({ matchLabels: { x: "1" } }, []);
   expect(excludeSelector([{}], selector)).toBe("unchanged");
   expect(excludeSelector([{}, { matchExpressions: [{ key: "y", operator: "Exists" }] }], selector)).toEqual([

@@ -4,13 +4,13 @@ import { impliedBy } from "../../../core/kubernetes/selectors/node-requirements.
 import { compileTerm } from "../../../core/kubernetes/selectors/node-selector.ts";
 import { oppositesOf } from "./pod-nodes.ts";
 
-/** Schedulers evaluate every term for every node; nobody writes as many. */
+/** Schedulers evaluate every term for every node; real pods have far fewer. */
 const MOST_TERMS = 256;
 
 /**
- * Required terms that match just what these match, less the nodes that the selector selects. Exact for every operator: a node is
- * outside a selector where it fails one of its requirements, and each requirement has an opposite. Idempotent. Empty terms match no node
- * and stay so: with a requirement they would match some.
+ * Required terms that match the same nodes as these, except those that the selector selects. Exact for every operator:
+ * a node is outside a selector if it fails one of its requirements, and each requirement has an opposite. Idempotent.
+ * Empty terms match no node and stay so: with a requirement they would match some.
  */
 export function excludeSelector(
   terms: readonly Json[] | undefined,
@@ -29,8 +29,8 @@ export function excludeSelector(
 }
 
 /**
- * Required terms that match what these match, less these nodes: as many terms, each with more requirements. Idempotent. Nodes that join
- * later are not excluded.
+ * Required terms that match the same nodes as these, except the given nodes: the same number of terms, each with more
+ * requirements. Idempotent. Nodes that join later are not excluded.
  */
 export function excludeNodes(
   terms: readonly Json[],
@@ -47,7 +47,7 @@ export function excludeNodes(
   );
 }
 
-/** Matches no node of the selector: it can match none at all, or one of its requirements says so. */
+/** Matches no node of the selector: it is unsatisfiable, or one of its requirements excludes the selector. */
 function isOutside(term: Json, opposites: readonly Requirement[]): boolean {
   const compiled = compileTerm(term, [], []);
   return compiled.kind !== "usable" || opposites.some((opposite) => impliedBy(compiled.labels, opposite));

@@ -26,7 +26,7 @@ export function decideNodeLabels(context: Context, groups: readonly Group[]): Re
   return "need" in found ? found : decide(found.evaluated, subject);
 }
 
-/** A rule of another module must not free a node through usher's own account, whatever the lists say. */
+/** A rule of another module must not free a node through usher's own account, regardless of the lists. */
 function isUsher({ request, installation }: Context): boolean {
   return serviceAccountOf(request.userInfo.username)?.namespace === installation.namespace;
 }
@@ -34,14 +34,14 @@ function isUsher({ request, installation }: Context): boolean {
 /** An identity whose work is the life of nodes, labels included. */
 interface LifecycleIdentity {
   readonly username: string;
-  /** The upstream file that gives it the right to write nodes, as repository and path. */
+  /** The upstream file that gives it permission to write nodes, as repository and path. */
   readonly source: string;
 }
 
 const BOOTSTRAP = "kubernetes/kubernetes plugin/pkg/auth/authorizer/rbac/bootstrappolicy";
 const OPENSTACK = "kubernetes/cloud-provider-openstack manifests/controller-manager";
 
-/** They may take a node out of a group. Kubelets are not among them, nor is usher. */
+/** They may remove a node from a group. Kubelets are not among them, nor is usher. */
 export const LIFECYCLE_IDENTITIES: readonly LifecycleIdentity[] = [
   {
     username: "system:serviceaccount:kube-system:node-controller",

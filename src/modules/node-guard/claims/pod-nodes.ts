@@ -15,29 +15,30 @@ import { toleratesAll } from "../../../core/kubernetes/tolerations.ts";
 import type { Path } from "../../../core/path.ts";
 
 /**
- * Tolerations, keys, terms, requirements and values that are read of one pod: they compile in 2 ms, for each of 16 groups again where a
- * pod is steered off all of them. Pods of real clusters have some ten; a list of hosts has a few hundred.
+ * Tolerations, keys, terms, requirements and values that are read of one pod: they compile in 2 ms, and again for each
+ * of 16 groups if a pod is steered off all of them. Pods of real clusters have some ten; a list of hosts has a few
+ * hundred.
  */
 export const MOST_PARTS = 2_000;
 
-/** Requirements and tolerations times nodes: as many take 5 ms, and a review makes four rounds of them at most. */
+/** Requirements and tolerations times nodes: this many take 5 ms, and a review makes at most four rounds of them. */
 const MOST_COMPARISONS = 150_000;
 
 /**
- * Taints that Kubernetes itself sets and removes by the state of a node. A pod that waits while a node is cordoned is still there when
- * the node comes back.
+ * Taints that Kubernetes itself sets and removes by the state of a node. A pod that is pending while a node is cordoned
+ * is still pending when the node comes back.
  */
 const PASSING_TAINTS = ["node.kubernetes.io/", "node.cloudprovider.kubernetes.io/"];
 
 const NOTHING: PodPlacement = { nodeSelector: [], terms: undefined };
 
-/** What a pod's spec says about nodes. It is read once for a review, and not at all where it is too large. */
+/** The node constraints of a pod's spec. Read once per review, and not at all if too large. */
 export class PodNodes {
-  /** The spec says more than is looked at: any node might take the pod, as far as usher knows. */
+  /** The spec has more constraints than are read: any node might accept the pod, as far as usher knows. */
   readonly tooLarge: boolean;
   readonly placement: PodPlacement;
   readonly #tolerations: readonly Json[];
-  /** Requirements and tolerations: what one node is compared with. */
+  /** Requirements and tolerations: the cost of comparing one node. */
   readonly #compared: number;
   /** Nodes of a group are mostly tainted alike. */
   readonly #tolerated = new Map<string, boolean>();
@@ -53,7 +54,7 @@ export class PodNodes {
     );
   }
 
-  /** Whether the pod says anything about nodes. */
+  /** Whether the pod has any node constraints. */
   get constrained(): boolean {
     return this.placement.terms !== undefined || this.placement.nodeSelector?.length !== 0;
   }
@@ -83,13 +84,13 @@ export class PodNodes {
   }
 }
 
-/** What a scheduler may have seen of a stored spec: nothing where the pod had a node or waited at a gate. */
+/** The part of a stored spec that a scheduler may have seen: none if the pod had a node or was gated. */
 export function seenBefore(stored: Json | undefined): PodNodes | undefined {
   if (stored === undefined || isBoundSpec(stored) || isGatedSpec(stored)) return undefined;
   return new PodNodes(stored);
 }
 
-/** Whether a spec says too much about nodes; counted without reading it, and no further than need be. */
+/** Whether a spec has too many node constraints; counted without reading it, and no further than necessary. */
 function isTooLarge(podSpec: Json | undefined): boolean {
   const selector = own(podSpec, "nodeSelector");
   let parts = listAt(podSpec, "tolerations").length;
@@ -105,7 +106,7 @@ function isTooLarge(podSpec: Json | undefined): boolean {
   return parts > MOST_PARTS;
 }
 
-/** Where a pod's spec has its required node affinity. */
+/** The path of a pod's required node affinity. */
 export const REQUIRED: Path = ["affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"];
 
 export const REQUIRED_TERMS: Path = [...REQUIRED, "nodeSelectorTerms"];
@@ -119,8 +120,8 @@ export function termsOf(podSpec: Json | undefined): readonly Json[] | undefined 
 }
 
 /**
- * Whether every node that a pod's nodeSelector and required affinity can select, known or not, is one that the selector selects. Yes
- * only where the constraints say so literally; no where several of them would have to be put together.
+ * Whether every node that a pod's nodeSelector and required affinity can select, known or not, is one that the selector
+ * selects. True only if the constraints state it literally; false if several of them would have to be combined.
  */
 export function impliesSelector({ nodeSelector, terms }: PodPlacement, selector: CompiledSelector): boolean {
   if (selector.kind !== "requirements" || nodeSelector === undefined) return false;
@@ -134,7 +135,7 @@ export function impliesSelector({ nodeSelector, terms }: PodPlacement, selector:
   return usable.every(({ labels }) => open.every((wanted) => impliedBy(labels, wanted)));
 }
 
-/** Whether a pod's nodeSelector or each of its terms keeps it off the selector's nodes, in words of the selector. */
+/** Whether a pod's nodeSelector or each of its terms keeps it off the selector's nodes, in the selector's terms. */
 export function excludesSelector(
   { nodeSelector = [], terms }: PodPlacement,
   selector: CompiledSelector,

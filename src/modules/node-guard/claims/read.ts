@@ -8,10 +8,10 @@ import { groupsOfNode } from "../groups/group-nodes.ts";
 import { READ_FAILURES_TOTAL } from "../metrics.ts";
 import { type EvaluatedClaim, isViolation, verdictOf } from "./evaluate-claim.ts";
 
-/** A node as it was read: `unknown` where there is none of this name. */
+/** A fetched node: `unknown` if it does not exist. */
 export type ReadNode = { readonly node: JsonObject | "unknown" } | { readonly failed: string } | NeedMore;
 
-/** Reads a node: live, or only where the cache does not have it. */
+/** Reads a node: live, or only if the cache does not have it. */
 export function readNode(
   name: string,
   { view, facts }: Pick<Context, "view" | "facts">,
@@ -30,7 +30,7 @@ export function readNode(
     : { failed: `node ${name} could not be read` };
 }
 
-/** A pod as it was read; without either where there is none of this name. */
+/** A fetched pod; without either if it does not exist. */
 export interface ReadPod {
   readonly pod?: JsonObject;
   readonly failed?: string;
@@ -49,7 +49,7 @@ export function readPod(
   return failed === undefined ? {} : { failed };
 }
 
-/** The groups that a node counts as a member of, and why where that is not by its labels. */
+/** The groups of a node, and why if not by its labels. */
 export function membership(
   node: JsonObject | "unknown",
   groups: readonly Group[],
@@ -66,8 +66,8 @@ export function membership(
 }
 
 /**
- * What happens where something could not be read. `worst` are the claims that the worst reading would give: without a violation among
- * them the result does not depend on what was not read.
+ * The result if something could not be read. `worst` are the claims for the worst case: without a violation among them
+ * the result does not depend on the unread object.
  */
 export function unread(what: string, why: string, worst: readonly EvaluatedClaim[]): Decision {
   if (!worst.some(isViolation)) return allow();
@@ -87,7 +87,7 @@ export function unread(what: string, why: string, worst: readonly EvaluatedClaim
     : allow([finding], undefined, counts);
 }
 
-/** An object that no API server sends: refused where a group enforces. */
+/** An object that no API server sends: refused if a group enforces. */
 export function malformed(what: string, groups: readonly Group[]): Decision {
   const enforced = groups.some(({ effectiveMode }) => effectiveMode === "Enable");
   const message = `${what} is malformed: it can't be judged whether it is about a protected node`;

@@ -19,16 +19,16 @@ import {
   verdictOf,
 } from "./evaluate-claim.ts";
 
-/** Above what other modules warn of, below faults. */
+/** Above other modules' warnings, below faults. */
 const RANK = 70;
 
-/** What a decision is reported for. */
+/** The subject of a report. */
 export interface DecisionOptions {
   /** The object of the event. @default the object of the request */
   readonly regarding?: ObjectReference | undefined;
-  /** The same where the request is refused: an object that is not created can't be found. */
+  /** The same if the request is refused: an object that is not created can't be found. */
   readonly refusedRegarding?: ObjectReference | undefined;
-  /** Of templates: no refusal, whatever the mode, and no event. */
+  /** For templates: no refusal, in any mode, and no event. */
   readonly warnOnly?: true;
 }
 
@@ -36,7 +36,7 @@ export function groupRef({ name }: Pick<Group, "name">): PolicyRef {
   return { kind: "NodeGroup", name };
 }
 
-/** A decision from all claims of a request: refused where one of them is, and reported in any case. */
+/** A decision from all claims of a request: refused if one of them is, and reported in any case. */
 export function decide(
   claims: readonly EvaluatedClaim[],
   subject: GuardedPod,
@@ -111,7 +111,7 @@ function auditOf(
   return Object.entries(values).flatMap(([key, value]) => (value === "" ? [] : [{ key, value }]));
 }
 
-/** What `learn` makes entries of. */
+/** The input of `learn`. */
 function refusalOf(
   { group, actor, pod }: EvaluatedClaim,
   { request, namespace, account }: GuardedPod,
@@ -134,7 +134,7 @@ function countOf(evaluated: EvaluatedClaim): Count {
 /** More names help no reader. */
 const MOST_NODES = 3;
 
-/** What failed, the group, the node and the fix; never who is authorised, and the same at every retry. */
+/** The failed part, the group, the node and the fix; never the authorised subjects, and the same at every retry. */
 function messageOf(evaluated: EvaluatedClaim, subject: string): string {
   const { claim, group, actor, pod } = evaluated;
   const failing = unauthorizedNames(evaluated);

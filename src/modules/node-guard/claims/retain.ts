@@ -9,7 +9,7 @@ import { evaluateClaim, type GuardedPod } from "./evaluate-claim.ts";
 import { membership, readNode, unread } from "./read.ts";
 import { decide } from "./report.ts";
 
-/** C7: a toleration that keeps a pod on the node that it is on. */
+/** C7: a toleration that keeps a pod on its node. */
 export function decideRetain(
   context: Context,
   groups: readonly Group[],
@@ -32,8 +32,8 @@ export function decideRetain(
 }
 
 /**
- * Whether an update of tolerations lets a pod stay longer on its node than before: it tolerates a NoExecute taint of the node that it
- * did not tolerate, or for a longer time.
+ * Whether an update of tolerations lets a pod stay longer on its node: it tolerates a NoExecute taint of the node that
+ * it did not tolerate, or for a longer time.
  */
 function retains(old: JsonObject | undefined, updated: JsonObject, node: JsonObject): boolean {
   const [before, after] = [

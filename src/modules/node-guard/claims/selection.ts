@@ -30,7 +30,7 @@ import {
 } from "./pod-nodes.ts";
 import { decide } from "./report.ts";
 
-/** A claim that a pod's constraints make on the nodes of a group. */
+/** A claim of a pod's constraints on the nodes of a group. */
 export interface GroupClaim {
   readonly claim: Claim;
   readonly group: Group;
@@ -38,7 +38,7 @@ export interface GroupClaim {
   readonly nodes: readonly string[];
 }
 
-/** What a selection is compared with. */
+/** The inputs of a selection's comparison. */
 export interface SelectionContext {
   readonly view: View;
   readonly facts: Facts;
@@ -58,8 +58,9 @@ interface Candidate {
 }
 
 /**
- * What nodeSelector and required affinity of a pod claim (C3, C4, C4b, C5) on the nodes of groups that do not authorise it. Preferred
- * affinity, spreading, pod affinity and taints never count. A pod that is too large to compare claims nothing: steering and the bind decide.
+ * The claims (C3, C4, C4b, C5) of a pod's nodeSelector and required affinity on the nodes of groups that do not
+ * authorise it. Preferred affinity, spreading, pod affinity and taints never count. A pod that is too large to compare
+ * claims nothing: steering and the bind decide.
  */
 export function selectionClaims(
   pod: PodNodes,
@@ -84,8 +85,9 @@ export function selectionClaims(
 }
 
 /**
- * The groups with a node that a scheduler could choose for a pod; with `before` only where it could not choose that node for the pod as it
- * was. A pod that is too large to compare could be put anywhere, unless it says literally that it could not.
+ * The groups with a node that a scheduler could choose for a pod; with `before` only if it could not choose that node
+ * for the previous pod. A pod that is too large to compare could be scheduled anywhere, unless its constraints
+ * literally exclude it.
  */
 export function reachableGroups(
   pod: PodNodes,
@@ -102,7 +104,7 @@ export function reachableGroups(
   return groups.filter((group, i) => isReachable(members[i] ?? [], group));
 }
 
-/** The known nodes of each group, and how many these are together. */
+/** The known nodes of each group, and their total number. */
 function membersOf(
   groups: readonly Group[],
   view: View,
@@ -111,7 +113,7 @@ function membersOf(
   return { members, total: members.reduce((sum, { length }) => sum + length, 0) };
 }
 
-/** The nodes that the terms name, where every usable one names one; `undefined` where one does not. */
+/** The nodes that the terms name, if every usable one names one; `undefined` otherwise. */
 function pinnedNames({ terms }: PodPlacement): ReadonlySet<string> | undefined {
   const usable = usableTerms(terms);
   const names = usable.map((term) => term.names.find(({ operator }) => operator === "In")?.name);
@@ -159,7 +161,7 @@ function protectedCandidates(pod: PodNodes, blocking: readonly Group[], view: Vi
   return [...nodes].map(([name, node]) => ({ name, groups: groupsOfNode(blocking, node) }));
 }
 
-/** Whether the pod may also run on a node that none of these is; yes where there is too much to look at. */
+/** Whether the pod may also run on a node outside of these; true if there is too much to compare. */
 function hasOthers(pod: PodNodes, candidates: readonly Candidate[], view: View): boolean {
   if (pod.exceeds(view.count("nodes"))) return true;
   const known = new Set(candidates.map(({ name }) => name));
@@ -168,8 +170,8 @@ function hasOthers(pod: PodNodes, candidates: readonly Candidate[], view: View):
 }
 
 /**
- * The groups that keep the pod from all of the candidates. Where a node is only in groups that inform, the pod may run there: those
- * that enforce are no reason then.
+ * The groups that keep the pod from all of the candidates. If a node is only in groups that inform, the pod may run
+ * there: enforcing groups are then not a reason.
  */
 function restricted(candidates: readonly Candidate[]): { group: Group; nodes: string[] }[] {
   const enforced = candidates.every(({ groups }) =>
@@ -201,16 +203,16 @@ function namesGroup({ nodeSelector = [], terms }: PodPlacement, { labelSelector 
 }
 
 /**
- * The DaemonSet controller names a node in each pod and tries again for ever where one is refused, and then not even its pods for other
- * nodes come: these are refused at bind. Without credentials of their own, controllers share the last identity. ownerReferences prove
- * nothing, since anyone may write them.
+ * The DaemonSet controller names a node in each pod and retries forever if one is refused, and then not even its pods
+ * for other nodes are created: these are refused at bind. Without separate credentials, controllers share the last
+ * identity. ownerReferences prove nothing, because any user may write them.
  */
 const DAEMON_SET_CONTROLLERS: ReadonlySet<string> = new Set([
   "system:serviceaccount:kube-system:daemon-set-controller",
   "system:kube-controller-manager",
 ]);
 
-/** A pod that its controller made for just one node. Where controllers share an identity, by its owner too. */
+/** A pod that its controller created for exactly one node. If controllers share an identity, also by its owner. */
 export function isDaemonPod({ request, object }: Context): boolean {
   const { username } = request.userInfo;
   if (!DAEMON_SET_CONTROLLERS.has(username)) return false;
@@ -252,7 +254,7 @@ export function decideSelection(
   });
 }
 
-/** Evaluates what the constraints of a pod, or of a template, claim. */
+/** Evaluates the claims of the constraints of a pod, or of a template. */
 export function evaluateSelection(
   { view, facts }: Context,
   groups: readonly Group[],
@@ -276,15 +278,15 @@ export function evaluateSelection(
 export interface Schedulable {
   readonly spec: Json | undefined;
   readonly nodes: PodNodes;
-  /** As it was, where a scheduler may have seen it. */
+  /** The previous spec, if a scheduler may have seen it. */
   readonly before: PodNodes | undefined;
   /** Whether the mutating phase steered it, it is steered when its pods are created, or its fields are fixed. */
   readonly steering: "done" | "later" | "too late";
 }
 
 /**
- * C8: steering leaves a node possible. Without this a pod of high priority has others evicted there before its bind is refused, and
- * again at each try. Exempt namespaces and authorised actors are left out.
+ * C8: steering leaves a node possible. Without this a pod of high priority evicts others there before its bind is
+ * refused, and again at each attempt. Exempt namespaces and authorised actors are left out.
  */
 export function evaluateReachable(
   { request, object, view, facts, installation }: Context,
@@ -303,7 +305,7 @@ export function evaluateReachable(
       nodes.tooLarge ||
       excludeSelector(termsOf(spec), group.labelSelector) === "too many",
   );
-  // What authorises a controller says nothing of the objects that it makes for others.
+  // A controller's authorisation does not extend to the objects that it creates for others.
   const made = request.operation === "CREATE" && controllerOf(object.object) !== undefined;
   const groups: Group[] = [];
   for (const group of left) {

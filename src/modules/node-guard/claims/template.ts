@@ -22,9 +22,9 @@ import { decide } from "./report.ts";
 import { evaluateReachable, evaluateSelection, reachableGroups, type Schedulable } from "./selection.ts";
 
 /**
- * A template is refused where its pods could be scheduled onto protected nodes and can't be steered: a DaemonSet that mutating left as
- * it was, and any template that is too large. Of other violations it warns: this is where people see them, as the pods' creator is a
- * controller. The nodes are those of the cache; nothing is read for a warning.
+ * A template is refused if its pods could be scheduled onto protected nodes and can't be steered: a DaemonSet that
+ * mutating left unchanged, and any template that is too large. For other violations it warns: users see them here,
+ * because a controller creates the pods. The nodes are those of the cache; nothing is read for a warning.
  */
 export function decideTemplate(context: Context, groups: readonly Group[]): Result {
   const { request, object, view, facts, installation } = context;
@@ -82,7 +82,7 @@ function templateClaims(
       ? evaluateSelection(context, groups, nodes, subject)
       : evaluateClaim(
           {
-            // Who will assign it is not known yet.
+            // The assigner is not known yet.
             claim: { ...CLAIMS.assign, actor: "never" },
             nodes: [name],
             ...membership(context.view.get("nodes", "", name) ?? "unknown", groups, context.now),

@@ -20,7 +20,7 @@ const INFORM: Cluster = { groups: [{ ...GROUP, mode: "Inform" }] };
 const failing = { fact: () => ({ failed: "nodes cp-0: 500", status: 500 }) };
 
 describe("a node that can't be read", () => {
-  test("is refused in Enable so that the client tries again", async () => {
+  test("is refused in Enable so that the client retries", async () => {
     const asked = await askGuard(creating(ON), failing);
     expect(asked).toMatchObject({
       allowed: false,
@@ -35,12 +35,12 @@ describe("a node that can't be read", () => {
     expect(asked).toMatchObject({ allowed: true, warnings: [expect.stringContaining("USHER-G11")] });
   });
 
-  test("does not matter where both sides are authorised in every group", async () => {
+  test("does not matter if both sides are authorised in every group", async () => {
     const request = creating(ON, user("sre"), { namespace: "kube-system" });
     expect((await askGuard(request, failing)).allowed).toBe(true);
   });
 
-  test("is no reason to refuse a selection", async () => {
+  test("is not a reason to refuse a selection", async () => {
     const pinned = {
       affinity: {
         nodeAffinity: {
@@ -57,7 +57,7 @@ describe("a node that can't be read", () => {
 });
 
 describe("messages", () => {
-  test("say what failed, the group, the node and the fix, and never who is authorised", async () => {
+  test("name the failed part, the group, the node and the fix, and never the authorised subjects", async () => {
     const { message } = await askGuard(creating(ON));
     expect(message).toBe(
       'pod team-a/web may not be assigned to node cp-0 of protected group "ControlPlane": user "mallory" and namespace "team-a" are not authorised. Remove spec.nodeName, or ask a cluster administrator to authorise the user (assigners) and the pod\'s service account (workloads) in group ControlPlane (USHER-G01)',
@@ -67,7 +67,7 @@ describe("messages", () => {
     );
   });
 
-  test("are the same at every retry, though generated names differ", async () => {
+  test("are the same at every retry, although generated names differ", async () => {
     const metadata = (name: string) => ({ name, generateName: "web-" });
     const [first, second] = await Promise.all(
       ["web-a", "web-b"].map((name) => askGuard(creating(ON, MALLORY, metadata(name)))),
@@ -78,7 +78,7 @@ describe("messages", () => {
 });
 
 describe("events", () => {
-  test("of a refused pod are its owner's, else its namespace's", async () => {
+  test("for a refused pod are on its owner, else its namespace", async () => {
     const owner = { apiVersion: "apps/v1", kind: "ReplicaSet", name: "web-1", uid: "u-1" };
     const owned = await askGuard(
       creating(ON, MALLORY, { ownerReferences: [{ ...owner, controller: true }] }),
@@ -92,7 +92,7 @@ describe("events", () => {
     ]);
   });
 
-  test("of an admitted pod, of a bind and of an update are the pod's own, by uid", async () => {
+  test("for an admitted pod, a bind and an update are on the pod, by uid", async () => {
     const admitted = await askGuard(creating(ON, MALLORY, { uid: "u" }), INFORM);
     expect(admitted.events).toMatchObject([
       { regarding: { kind: "Pod", uid: "u" }, reason: "NodeGuardWouldDeny" },
@@ -110,7 +110,7 @@ describe("events", () => {
     expect(update.events).toMatchObject([{ regarding: { kind: "Pod", uid: "uid-of-web" } }]);
   });
 
-  test("refer to the NodeSchedulingPolicy that counts, and to nothing where there is none", async () => {
+  test("refer to the NodeSchedulingPolicy that counts, and to nothing if there is none", async () => {
     const policy = (name: string) => ({
       apiVersion: "scheduling.openshift.io/v1alpha1",
       kind: "NodeSchedulingPolicy",
@@ -154,7 +154,7 @@ describe("rbac", () => {
     expect((await askGuard(binding("cp-0", MALLORY), reviewed(allowed))).allowed).toBe(expected);
   });
 
-  test("refuses where it can't be reviewed, and is off by default", async () => {
+  test("refuses if it can't be reviewed, and is off by default", async () => {
     expect(
       (
         await askGuard(creating(ON), {
@@ -206,7 +206,7 @@ describe("hostile input", () => {
     );
   });
 
-  test("a node that is no text is refused in Enable only", async () => {
+  test("a node that is not a string is refused in Enable only", async () => {
     expect(await askGuard(creating({ nodeName: 5 }))).toMatchObject({ allowed: false, code: 400 });
     expect(await askGuard(creating({ nodeName: 5 }), INFORM)).toMatchObject({ allowed: true });
   });

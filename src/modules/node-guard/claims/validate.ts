@@ -18,7 +18,7 @@ import { decideTemplate } from "./template.ts";
 export const ASSIGN_HOOK = "node-guard-assign";
 export const PODS_HOOK = "node-guard-pods";
 
-/** What of a pod says where it runs. */
+/** The parts of a pod that determine where it runs. */
 export const PLACEMENT_FIELDS: readonly Path[] = [
   ["spec", "nodeName"],
   ["spec", "nodeSelector"],
@@ -56,7 +56,7 @@ export function validate(context: Context, all: readonly Group[]): Result {
   }
 }
 
-/** A pod that is created. Of the two hooks each answers for its own pods, also where no API server evaluates their conditions. */
+/** A created pod. Each of the two hooks answers for its own pods, also if the API server does not evaluate their conditions. */
 function decidePodCreate(context: Context, groups: readonly Group[]): Result {
   const pod = context.object.object;
   const subject = podSubject(context, pod);
@@ -65,8 +65,8 @@ function decidePodCreate(context: Context, groups: readonly Group[]): Result {
 }
 
 /**
- * A pod that is updated. Only where it changes something about its placement: finalizers, labels and images of a pod that is in the
- * wrong place do not matter here, or the pod could never go.
+ * An updated pod. Only if it changes its placement: finalizers, labels and images of a misplaced pod do not matter
+ * here, otherwise the pod could never be deleted.
  */
 function decidePodUpdate(context: Context, groups: readonly Group[]): Result {
   const { object: pod, old } = context.object;
@@ -84,7 +84,7 @@ function podSubject({ request }: Context, pod: JsonObject): GuardedPod {
   return { request, name: describePod(request), namespace, account: accountOf(specOf(pod)) };
 }
 
-/** Anything but absent or empty: the claim refuses a value that is not a text. */
+/** Any value except absent or empty: the claim refuses a value that is not a string. */
 function hasNode(pod: JsonObject): boolean {
   const name = at(pod, "spec", "nodeName");
   return name !== undefined && name !== null && name !== "";

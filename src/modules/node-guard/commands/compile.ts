@@ -5,7 +5,7 @@ import { labelled } from "../../../core/registration/names.ts";
 import { compileAll } from "../fallback/compile.ts";
 import { MODULE } from "../settings.ts";
 
-/** Prints what `fallback: true` makes usher keep. */
+/** Prints the objects of `fallback: true`. */
 export const compileCode: CommandCode = {
   run: ({ assembly: { view, installation }, now }) => {
     const items = compileAll(view, installation, now).map((object) =>

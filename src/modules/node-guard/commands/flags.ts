@@ -1,4 +1,4 @@
-/** Flags and arguments, apart from code: declarations load none. */
+/** Flags and arguments, separate from code: declarations load none. */
 export interface GrantFlags {
   readonly group?: string;
   readonly mode?: string;

@@ -31,7 +31,7 @@ interface Flags {
 /** `namespace/serviceAccount` lines; empty lines and those with `#` are comments. */
 const LINE = /^[a-z0-9][-a-z0-9]*\/[a-z0-9][-a-z0-9.]*$/;
 
-/** What runs on protected nodes, whether Enable would admit it, and whether a person has looked at it. */
+/** The pods on protected nodes, whether Enable would admit them, and whether they were reviewed. */
 export const inventoryCode: CommandCode<object, Flags> = {
   shape: z.strictObject({
     pods: z.array(

@@ -10,7 +10,7 @@ import type { Group } from "../groups/group.ts";
 import { groupsOf } from "../groups/groups.ts";
 import { builtInOf, GATE, isOn } from "../settings.ts";
 
-/** What each group comes to: its mode, why, its nodes, and every entry with where it comes from. */
+/** Each group's result: its mode, why, its nodes, and every entry with its origin. */
 export const listCode: CommandCode = {
   shape: z.strictObject({
     groups: z.array(

@@ -68,7 +68,7 @@ function planOf(lists: (resource: string) => Fact, groups = [GROUP]): CommandPla
 
 const found = (resource: string): Fact => ({ found: LISTS[resource] ?? [], complete: true });
 
-test("names DaemonSets that would be steered if they were new, and the pods that go", () => {
+test("names DaemonSets that would be steered if they were new, and the pods that would be deleted", () => {
   const { changes, errors } = planOf(found);
   expect(errors).toBeUndefined();
   expect(changes.map(({ of }) => of.name)).toEqual(["agent"]);
@@ -81,7 +81,7 @@ test("names DaemonSets that would be steered if they were new, and the pods that
   });
 });
 
-test("plans a patch on what is stored, and none where it is there", () => {
+test("plans a patch of the stored object, and none if it is already steered", () => {
   const [change] = planOf(found).changes;
   const value = AWAY["affinity"];
   expect(change?.plan(AGENT)).toMatchObject({
@@ -93,7 +93,7 @@ test("plans a patch on what is stored, and none where it is there", () => {
   expect(change?.plan(undefined)).toEqual({ failed: "not found" });
 });
 
-test("drops tolerations where the group steers so, and adds affinity only where one without a key is left", () => {
+test("drops tolerations if the group steers so, and adds affinity only if one without a key is left", () => {
   const groups = [{ ...GROUP, steering: "DropToleration" }];
   const named = { key: CONTROL_PLANE_LABEL, operator: "Exists" };
   const other = { key: "node.kubernetes.io/not-ready", operator: "Exists", effect: "NoExecute" };
@@ -119,7 +119,7 @@ test("drops tolerations where the group steers so, and adds affinity only where 
   });
 });
 
-test("changes nothing where pods could not be read, or the group does not steer", () => {
+test("changes nothing if pods could not be read, or the group does not steer", () => {
   const unread = planOf((resource) => (resource === "pods" ? { failed: "pods: 403" } : found(resource)));
   expect(unread).toMatchObject({ changes: [], errors: ["pods: 403"] });
   expect(planOf(found, [{ ...GROUP, steering: "Disabled" }]).changes).toEqual([]);

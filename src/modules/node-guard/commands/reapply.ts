@@ -26,8 +26,8 @@ interface Unsteered {
 }
 
 /**
- * Steers DaemonSets that exist. Their controller then deletes the pods on the nodes that are excluded: these are named for each
- * DaemonSet, also where nothing is written.
+ * Steers existing DaemonSets. Their controller then deletes the pods on the excluded nodes: these are named for each
+ * DaemonSet, also in a dry run.
  */
 export const reapplyCode: CommandCode<object, object> = {
   *run({ assembly, now, namespace }) {
@@ -71,7 +71,7 @@ function* read(
   });
 }
 
-/** The groups whose nodes would take the DaemonSet's pods though they are not authorised there and need not go there. */
+/** The groups whose nodes would accept the DaemonSet's pods although they are not authorised there and need not run there. */
 function unsteeredGroups(object: JsonObject, all: readonly Group[], { view }: Assembly): readonly Group[] {
   const spec = templateOf(object);
   const account = accountOf(spec);

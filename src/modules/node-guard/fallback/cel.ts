@@ -2,7 +2,7 @@ import type { CompiledSelector } from "../../../core/kubernetes/selectors/label-
 import { ACCESS_GROUP, ACCESS_RESOURCE } from "../claims/evaluate-claim.ts";
 import type { Group, GroupEntry } from "../groups/group.ts";
 
-/** Texts of CEL. A string literal of JSON is one of CEL, too: names have no control characters. */
+/** CEL text. A JSON string literal is one of CEL, too: names have no control characters. */
 export const quoted = (text: string): string => JSON.stringify(text);
 const list = (items: readonly string[]): string => `[${items.map(quoted).join(", ")}]`;
 const anyOf = (parts: readonly string[]): string => (parts.length === 0 ? "false" : parts.join(" || "));
@@ -12,7 +12,7 @@ const USER_GROUPS = "request.userInfo.?groups.orValue([])";
 const SERVICE_ACCOUNT = "system:serviceaccount:";
 const SERVICE_ACCOUNTS_OF = "system:serviceaccounts:";
 
-/** Whether the sender of the request is one of these entries, as `EntryIndex.actor` says. */
+/** Whether the sender of the request is one of these entries, equivalent to `EntryIndex.actor`. */
 export function actorExpression(entries: readonly GroupEntry[]): string {
   const actors = entries.filter(({ as }) => as !== "pod");
   const users = actors.flatMap(({ kind, namespace, name }) =>
@@ -29,15 +29,16 @@ export function actorExpression(entries: readonly GroupEntry[]): string {
   ]);
 }
 
-/** Whether RBAC lets the sender of the request assign pods to nodes of the group, as `authorizeActor` asks. */
+/** Whether RBAC lets the sender of the request assign pods to nodes of the group, equivalent to `authorizeActor`. */
 export function mayAssign({ name }: Group): string {
   const resource = `group(${quoted(ACCESS_GROUP)}).resource(${quoted(ACCESS_RESOURCE)})`;
   return `authorizer.${resource}.name(${quoted(name)}).check("assign").allowed()`;
 }
 
 /**
- * Whether the pod may run on the group's nodes, as `EntryIndex.pod` says. A binding does not say which account its pod uses: without
- * `account` every pod of the account's namespace counts, so that nothing is refused that the webhook admits.
+ * Whether the pod may run on the group's nodes, equivalent to `EntryIndex.pod`. A binding does not name its pod's
+ * account: without `account` every pod of the account's namespace counts, so that nothing is refused that the webhook
+ * admits.
  */
 export function podExpression(
   entries: readonly GroupEntry[],
@@ -79,7 +80,7 @@ export const MIRROR =
   ` && ${USER} == "system:node:" + object.spec.?nodeName.orValue("")` +
   ` && "system:nodes" in ${USER_GROUPS}`;
 
-/** Whether the labels of `object` or `oldObject` match a selector, as `matches` says. */
+/** Whether the labels of `object` or `oldObject` match a selector, equivalent to `matches`. */
 export function selectorExpression(selector: CompiledSelector, of: "object" | "oldObject"): string {
   if (selector.kind !== "requirements") return String(selector.kind === "everything");
   const labels = `${of}.metadata.?labels.orValue({})`;

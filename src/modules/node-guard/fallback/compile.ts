@@ -22,10 +22,11 @@ import {
 const API = "admissionregistration.k8s.io/v1";
 
 /**
- * ValidatingAdmissionPolicies that refuse assignments and bindings to protected nodes, and labels that free such a node, whether or not
- * usher answers. The API server asks them first, so they are never stricter than the webhook: what they can't judge, they admit. That
- * is: nodes that do not exist, nodes that are new, pods that only select protected nodes, tolerations, the control plane's namespaces,
- * and the account of a pod at its binding. Where rights are in RBAC they hold the labels alone.
+ * ValidatingAdmissionPolicies that refuse assignments and bindings to protected nodes, and labels that free such a
+ * node, whether or not usher answers. The API server evaluates them first, so they are never stricter than the webhook:
+ * they admit what they can't evaluate. That is: nodes that do not exist, new nodes, pods that only select protected
+ * nodes, tolerations, the control plane's namespaces, and the account of a pod at its binding. With permissions in RBAC
+ * they cover only the labels.
  */
 export const fallback: ManagedObjects = {
   resources: [
@@ -50,14 +51,14 @@ export const fallback: ManagedObjects = {
     isOn(gates) && keepsFallback(installation) ? compileAll(view, installation, now) : [],
 };
 
-/** What the fallback consists of, whether or not usher keeps it. */
+/** The objects of the fallback, whether or not usher manages it. */
 export function compileAll(view: View, installation: Installation, now: number): JsonObject[] {
   return groupsOf(view, installation, undefined).flatMap((group) =>
     compileGroup(group, installation, isOverridden(group.name, view, now) ? "Audit" : "Deny"),
   );
 }
 
-/** What of a group's assignments and bindings its policies do not judge as usher does; empty where they judge all. */
+/** The part of a group's assignments and bindings that its policies do not evaluate as usher does; empty if they cover all. */
 export function leftOpen({ rbac, serviceAccountScope, newNodeGraceSeconds }: Group): string[] {
   return [
     ...(rbac ? ["rights in RBAC"] : []),
@@ -66,7 +67,10 @@ export function leftOpen({ rbac, serviceAccountScope, newNodeGraceSeconds }: Gro
   ];
 }
 
-/** The policies of a group with their bindings. A group that refuses nothing has none; one whose rights are in RBAC has that of labels alone. */
+/**
+ * The policies of a group with their bindings. A group that refuses nothing has none; one with permissions in RBAC has
+ * only that of labels.
+ */
 export function compileGroup(
   group: Group,
   installation: Installation,
@@ -186,7 +190,7 @@ function common(resources: readonly string[], operation = "CREATE"): JsonObject 
   };
 }
 
-/** Module, group, code and who is not authorised: `learn` reads it in the audit log, as such a refusal never reaches usher. */
+/** Module, group, code and the unauthorised side: `learn` reads it in the audit log, because such a refusal never reaches usher. */
 function refusal({ name }: Group, code: string, what: string, actor: string, pod: string): JsonObject {
   const group = quoted(`of protected group ${JSON.stringify(name)}:`);
   const advice = quoted(
@@ -199,14 +203,17 @@ function refusal({ name }: Group, code: string, what: string, actor: string, pod
   };
 }
 
-/** As for closed hooks: neither usher's own namespace nor the control plane's, so that both recover whatever the lists say; nor an excluded one. */
+/**
+ * As for fail-closed hooks: neither usher's own namespace nor the control plane's, so that both recover with any lists;
+ * nor an excluded one.
+ */
 function guardedNamespaces(installation: Installation): JsonObject {
   const { namespace, excluded = [] } = installation;
   const values = [...new Set([...controlPlaneOf(installation), namespace, ...excluded])].sort();
   return { matchExpressions: [{ key: "kubernetes.io/metadata.name", operator: "NotIn", values }] };
 }
 
-/** The leader looks every few seconds: an override counts here a little before its time, and never later than for the webhook. */
+/** The leader reconciles every few seconds: an override takes effect here slightly early, and never later than for the webhook. */
 const LEAD_MS = 10_000;
 
 function isOverridden(group: string, view: View, now: number): boolean {

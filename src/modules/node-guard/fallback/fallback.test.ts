@@ -1,4 +1,4 @@
-// Webhook and fallback on random requests. That the API server reads the expressions as this test does is shown in test/e2e.
+// Webhook and fallback on random requests. test/e2e shows that the API server evaluates the expressions like this test.
 import { expect, test } from "vitest";
 import {
   fallbackRefuses,
@@ -29,7 +29,7 @@ const NAMES: Names = {
 const NODES = nodeObjects(NAMES);
 
 test.each(["Namespace", "Exact"] as const)(
-  "with the scope %s both agree on 5,000 requests, but for what is documented",
+  "with the scope %s both agree on 5,000 requests, except documented differences",
   async (scope) => {
     const assembly = guardAssembly([policyOf(NAMES, scope), ...NODES]);
     const compiled = compileAll(assembly.view, INSTALLATION, NOW);
@@ -94,7 +94,7 @@ test.each<[string, JsonObject]>([
   expect(compileAll(view, INSTALLATION, NOW)).toEqual([]);
 });
 
-test("with rights in RBAC the labels alone, which the API server's own authorizer judges beside the lists", () => {
+test("with permissions in RBAC only the labels, which the API server's own authorizer checks in addition to the lists", () => {
   const policy = policyOf(NAMES, "Namespace");
   const groups = listAt(policy, "spec", "groups").map((group) => ({ ...(group as JsonObject), rbac: true }));
   const { view } = guardAssembly([{ ...policy, spec: { groups } }]);
@@ -197,7 +197,7 @@ test.each<[string, JsonObject, JsonObject, string[]]>([
     [],
   ],
 ])(
-  "while the policies are stored and %s, closed hooks are as they should be",
+  "while the policies are stored and %s, fail-closed hooks are as desired",
   (_case, group, settings, closed) => {
     expect(IN_FORCE(group, settings)).toEqual(closed);
   },

@@ -10,7 +10,7 @@ import { OVERRIDES } from "../groups/policy.ts";
 import { GATE_ON, keepsFallback } from "../settings.ts";
 import { compileGroup, fallback } from "./compile.ts";
 
-/** What is there of the fallback. */
+/** The existing objects of the fallback. */
 export const FALLBACK_READS: readonly Read[] = fallback.resources.map((resource) => ({
   ...resource,
   keep: [["spec"]],
@@ -21,11 +21,12 @@ export const FALLBACK_READS: readonly Read[] = fallback.resources.map((resource)
 }));
 
 /**
- * Whether the fallback of a group refuses now what the group refuses: all its objects are there as they should be. Only then may the
- * webhook be open. A field more, such as `excludeResourceRules`, may exempt anything, so it counts unless the API server defaults it. Under an override its bindings only audit.
+ * Whether the fallback of a group refuses now what the group refuses: all its objects exist as desired. Only then may
+ * the webhook be fail-open. An additional field, such as `excludeResourceRules`, may exempt anything, so it counts
+ * unless the API server defaults it. Under an override its bindings only audit.
  */
 export function fallbackInForce(group: Group, view: View, installation: Installation): boolean {
-  // Of a group with rights in RBAC it holds the labels alone.
+  // For a group with permissions in RBAC it covers only the labels.
   if (!keepsFallback(installation) || group.rbac) return false;
   const overrides = [...view.list(OVERRIDES)].some((one) => readOverride(one)?.group === group.name);
   const actions = overrides ? (["Deny", "Audit"] as const) : (["Deny"] as const);
@@ -33,8 +34,9 @@ export function fallbackInForce(group: Group, view: View, installation: Installa
 }
 
 /**
- * Why a node that joins a group while usher does not answer is not guarded: a closed webhook names the nodes that are known, and the
- * group has no fallback, which selects nodes by their labels. `undefined` where the group has one, or refuses nothing.
+ * Why a node that joins a group while usher does not answer is not guarded: a fail-closed webhook names the known
+ * nodes, and the group has no fallback, which selects nodes by their labels. `undefined` if the group has one, or
+ * refuses nothing.
  */
 export function withoutFallback(group: Group, installation: Installation): string | undefined {
   if (group.effectiveMode !== "Enable") return undefined;

@@ -4,11 +4,11 @@ import type { Group } from "./group.ts";
 interface Administrator {
   readonly user: string;
   readonly platform: "Kubernetes" | "OpenShift";
-  /** The upstream file that the name comes from, as repository and path. */
+  /** The upstream file of the name, as repository and path. */
   readonly source: string;
 }
 
-/** They are in no built-in list: administrators say who may debug their nodes. */
+/** They are in no built-in list: administrators decide who may debug their nodes. */
 export const ADMINISTRATORS: readonly Administrator[] = [
   {
     user: "kubernetes-admin",
@@ -36,7 +36,7 @@ const DEBUGGING = {
   OpenShift: "oc debug node/… and oc adm must-gather --node-name are",
 };
 
-/** What a group without emergency entries keeps people from, and the entries to add; `undefined` where it has one. */
+/** The consequence of a group without emergency entries, and the entries to add; `undefined` if it has one. */
 export function missingEmergency(
   { emergency }: Pick<Group, "emergency">,
   builtIn: "Kubernetes" | "OpenShift" | "None",
@@ -47,7 +47,7 @@ export function missingEmergency(
   return `no emergency entry: in Enable ${DEBUGGING[platform]} refused to every user, also to ${users.join(" and ")}; list the users that debug nodes, such as emergencyUsers: [${users.map(quoted).join(", ")}]`;
 }
 
-/** As YAML: in a list of its own style, a colon needs quotes. */
+/** As YAML: in a flow list, a colon needs quotes. */
 function quoted(user: string): string {
   return user.includes(":") ? `"${user}"` : user;
 }

@@ -15,17 +15,17 @@ const SOURCE = /^[\w.-]+\/[\w.-]+ \S+\.(go|yaml)$/;
 describe.each(["Kubernetes", "OpenShift"] as const)("the built-in list of %s", (platform) => {
   const [group] = builtInGroups(platform, DEFAULT_INSTALLATION);
 
-  test("names the upstream file of every entry, and no entry goes without a release as deprecated", () => {
+  test("names the upstream file of every entry, and no entry is removed without a release as deprecated", () => {
     for (const { entry, source } of LISTS[platform]) expect(source, entry).toMatch(SOURCE);
     expect(historyProblems(LISTS[platform])).toEqual([]);
   });
 
-  test("is read whole", () => {
+  test("is read completely", () => {
     const own = platform === "OpenShift" ? 2 : 1;
     expect(group?.entries).toHaveLength(LISTS[platform].length + own);
   });
 
-  test("selects control-plane nodes whatever the value of the label", () => {
+  test("selects control-plane nodes with any value of the label", () => {
     for (const value of ["", "true"])
       expect(
         matches(group?.selector?.compiled ?? { kind: "nothing" }, {
@@ -42,7 +42,7 @@ describe.each(["Kubernetes", "OpenShift"] as const)("the built-in list of %s", (
     expect(isLifecycleIdentity("system:serviceaccount:usher-system:usher")).toBe(false);
   });
 
-  test("has the operand of ProjectRequestLimit as a workload on OpenShift alone, by account too", () => {
+  test("has the operand of ProjectRequestLimit as a workload on OpenShift only, by account too", () => {
     for (const scope of ["Namespace", "Exact"] as const) {
       const index = new EntryIndex(group?.entries ?? [], scope);
       const found = index.pod("openshift-project-request-limit-operator", "project-request-limit-admission");
@@ -123,7 +123,7 @@ test.each<[string, Partial<BuiltInEntry>, number]>([
   ["of the next release", { since: "99.0" }, 0],
   ["deprecated", { deprecated: "1.30" }, 0],
   ["removed a release after it was deprecated", { deprecated: "1.30", removed: "1.31" }, 0],
-  ["removed at once", { removed: "1.31" }, 1],
+  ["removed immediately", { removed: "1.31" }, 1],
   ["deprecated and removed in one release", { deprecated: "1.31", removed: "1.31" }, 1],
   ["1.9 comes before 1.10", { deprecated: "1.9", removed: "1.10" }, 0],
   ["no release", { since: "new" }, 1],
@@ -139,7 +139,7 @@ test("node-lifecycle identities have sources", () => {
   }
 });
 
-/** What is wrong with the history of a list: an entry may go only after one release in which it was deprecated. */
+/** Problems of a list's history: an entry may be removed only after one release in which it was deprecated. */
 function historyProblems(entries: readonly BuiltInEntry[]): string[] {
   return entries.flatMap(({ entry, since, deprecated, removed }) => {
     const releases = [since, deprecated, removed].filter((one) => one !== undefined);

@@ -17,7 +17,8 @@ export const KUBERNETES_ENTRIES: readonly BuiltInEntry[] = [
     since: "1.6",
     source: "kubernetes/kubernetes plugin/pkg/auth/authorizer/rbac/bootstrappolicy/policy.go",
   },
-  // Addons, CNI and what kubeadm, k3s and RKE2 deploy: with the scope Namespace one account stands for all of kube-system.
+  // Addons, CNI and components of kubeadm, k3s and RKE2: with the scope Namespace one account represents all of
+  // kube-system.
   {
     entry: "kube-system/default",
     list: "workloads",
@@ -49,15 +50,16 @@ function counts({ removed }: BuiltInEntry): boolean {
 }
 
 /**
- * The operand of ProjectRequestLimit runs on control-plane nodes. Only on OpenShift, which it is for, and where users can't request a
- * namespace that begins with openshift-: elsewhere a user who creates the namespace first would have those nodes.
+ * The operand of ProjectRequestLimit runs on control-plane nodes. Only on OpenShift, which it is for, and where users
+ * can't request a namespace that begins with openshift-: elsewhere a user who creates the namespace first would get
+ * those nodes.
  */
 const OPERAND_ENTRY: Pick<BuiltInEntry, "list" | "entry"> = {
   list: "workloads",
   entry: "openshift-project-request-limit-operator/project-request-limit-admission",
 };
 
-/** Usher's own pods may run there. As an actor it would free nodes at the request of anyone who may write its policies. */
+/** Usher's own pods may run there. As an actor it would free nodes at the request of any author of its policies. */
 function ownEntry({ namespace }: Installation): Pick<BuiltInEntry, "list" | "entry"> {
   return { list: "workloads", entry: `${namespace}/${OWN_NAMES.account}` };
 }

@@ -4,7 +4,7 @@ import { matches, requiredLabels } from "../../../core/kubernetes/selectors/labe
 import type { Index, View } from "../../../core/view/view.ts";
 import type { Group } from "./group.ts";
 
-/** Nodes by the keys of their labels: the nodes of a group are found without a look at all others. */
+/** Nodes by the keys of their labels: the nodes of a group are found without a scan. */
 export const NODES_BY_LABEL: Index = {
   name: "node-guard-label",
   values: (node) => Object.keys(labelsOf(node) ?? {}),

@@ -11,7 +11,7 @@ const MOST_ENTRIES = 2_048;
 /** A day: longer than any bootstrap of a node. */
 const MOST_GRACE_SECONDS = 86_400;
 
-/** Whether an entry is well formed is for the module to say: a bad entry costs that entry, not the object. */
+/** The module checks whether an entry is well formed: a bad entry invalidates only itself, not the object. */
 function entries(description: string) {
   return z.array(z.string().max(ENTRY_LENGTH)).max(MOST_ENTRIES).optional().describe(description);
 }

@@ -7,7 +7,7 @@ import type { EntryIndex } from "./principals.ts";
 export const MODES = ["Disable", "Inform", "Enable"] as const;
 export type Mode = (typeof MODES)[number];
 
-/** The only group that a Scheduler names, and the one that mastersSchedulable is about. */
+/** The only group that a Scheduler names, and the one that mastersSchedulable affects. */
 export const CONTROL_PLANE = "ControlPlane";
 
 export type GroupOrigin = "built-in" | "file" | "inline" | "NodeSchedulingPolicy" | "Scheduler";
@@ -28,7 +28,7 @@ export interface GroupEntry {
   readonly origin: GroupOrigin;
   /** `prefix`: a service account whose namespace ends with `*`. */
   readonly kind: "user" | "serviceAccount" | "prefix" | "group";
-  /** Of service accounts; of a prefix what the namespace begins with. Empty for users and groups. */
+  /** For service accounts; for a prefix the beginning of the namespace. Empty for users and groups. */
   readonly namespace: string;
   /** Of the service account, the user or the group. */
   readonly name: string;
@@ -36,10 +36,10 @@ export interface GroupEntry {
 
 export const ACKNOWLEDGEMENTS = ["AllNodes", "NoOtherNodes"] as const;
 
-/** What a group may say beside its name, selector, mode and lists, with defaults filled in. */
+/** The options of a group beside its name, selector, mode and lists, with defaults filled in. */
 export interface GroupOptions {
   readonly serviceAccountScope: "Namespace" | "Exact";
-  /** What becomes of a pod that could only run on protected nodes, before it is assigned to one. */
+  /** The action for a pod that could only run on protected nodes, before it is assigned to one. */
   readonly earlyRefusal: "Deny" | "Warn";
   readonly checkRequesterOnSelection: boolean;
   /** Defaults to true in Enable. */
@@ -49,7 +49,7 @@ export interface GroupOptions {
   readonly rbac: boolean;
   /** In Enable; in the other modes nothing is steered. */
   readonly steering: "Affinity" | "DropToleration" | "Disabled";
-  /** Of assignments and bindings. @default Fail, unless the fallback judges them as the webhook does */
+  /** For assignments and bindings. @default Fail, unless the fallback covers them like the webhook */
   readonly failurePolicy?: "Fail" | "Ignore";
   readonly acknowledge: readonly (typeof ACKNOWLEDGEMENTS)[number][];
 }
@@ -63,7 +63,7 @@ export interface Override {
   readonly from: number;
   readonly until: number;
   readonly reason: string;
-  /** The user who created it; empty where usher was away. */
+  /** The user who created it; empty if usher was down. */
   readonly grantedBy: string;
 }
 
@@ -73,20 +73,20 @@ export interface Group extends GroupOptions {
   readonly labelSelector: CompiledSelector;
   /** As it is written. */
   readonly selector: JsonObject;
-  /** As the first source that has one says, without overrides and without the cap of mastersSchedulable. */
+  /** The mode of the first source that has one, without overrides and without the cap of mastersSchedulable. */
   readonly mode: Mode;
-  /** What counts for requests. */
+  /** The mode that counts for requests. */
   readonly effectiveMode: Mode;
-  /** Why the effective mode is what it is, for people. */
+  /** Why the effective mode is what it is, for users. */
   readonly because: string;
-  /** The NodeSchedulingPolicy that counts, where there is one: groups are no objects, and events refer to it instead. */
+  /** The NodeSchedulingPolicy that counts, if there is one: groups are not objects, and events refer to it instead. */
   readonly policy?: PolicyRef;
-  /** In force now: what it weakened is admitted with `rule=override`. */
+  /** In force now: requests that it admits are audited with `rule=override`. */
   readonly override?: Override;
   readonly entries: readonly GroupEntry[];
-  /** emergencyUsers and emergencyGroups: they vouch for the pod, and only where they assign its node at CREATE. */
+  /** emergencyUsers and emergencyGroups: they vouch for the pod, and only if they assign its node at CREATE. */
   readonly emergency: readonly GroupEntry[];
-  /** Entries by what they match. */
+  /** Entries by their matches. */
   readonly index: EntryIndex;
   readonly emergencyIndex: EntryIndex;
 }

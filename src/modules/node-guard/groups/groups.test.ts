@@ -76,7 +76,7 @@ describe("the mode is the first of override, Scheduler, NodeSchedulingPolicy, fi
     ["policy before file", [file("Enable"), policy("Inform")], "Inform", "NodeSchedulingPolicy cluster"],
     ["Scheduler before policy", [policy("Enable"), scheduler("Inform")], "Inform", "Scheduler cluster"],
     [
-      "an empty mode is no opinion",
+      "an empty mode counts as absent",
       [file("Enable"), policy(""), scheduler("")],
       "Enable",
       "NodeSchedulingPolicyConfig",
@@ -131,8 +131,8 @@ describe("the mode is the first of override, Scheduler, NodeSchedulingPolicy, fi
 describe("the built-in group", () => {
   const version = object("ClusterVersion", {}, "version");
   test.each<[string, JsonObject[], JsonObject, boolean]>([
-    ["Auto where OpenShift's API is served", [version], { builtIn: "Auto" }, true],
-    ["nothing said, where OpenShift's API is served", [version], {}, true],
+    ["Auto if OpenShift's API is served", [version], { builtIn: "Auto" }, true],
+    ["by default, if OpenShift's API is served", [version], {}, true],
     ["Auto elsewhere", [], { builtIn: "Auto" }, false],
     ["Kubernetes on OpenShift", [version], { builtIn: "Kubernetes" }, false],
     ["OpenShift elsewhere", [], { builtIn: "OpenShift" }, true],
@@ -161,7 +161,7 @@ describe("mastersSchedulable", () => {
     expect(groups(objects)).toMatchObject([{ mode, effectiveMode }]);
   });
 
-  test("caps ControlPlane alone, and nothing where there is no Scheduler", () => {
+  test("caps only ControlPlane, and nothing without a Scheduler", () => {
     const gpu = { name: "gpu", labelSelector: { matchLabels: { gpu: "a" } }, mode: "Enable" };
     const spec = { groups: [{ name: "ControlPlane", mode: "Enable" }, gpu] };
     const capped = groups([object("NodeSchedulingPolicy", spec), scheduler(undefined, true)]);
@@ -239,7 +239,7 @@ test("defaults follow the effective mode", () => {
   const informing = groups([policy("Inform", { steering: "Affinity" })]);
   expect(informing).toMatchObject([{ protectNodeLabels: false }]);
   expect(informing.map(steers)).toEqual([false]);
-  // Off is the earlier word.
+  // Off is the earlier value.
   for (const steering of ["Disabled", "Off"]) {
     const found = groups([policy("Enable", { steering, protectNodeLabels: false })]);
     expect(found).toMatchObject([{ protectNodeLabels: false, steering: "Disabled" }]);

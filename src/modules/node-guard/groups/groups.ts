@@ -26,7 +26,7 @@ const DEFAULTS: Omit<GroupOptions, "protectNodeLabels"> = {
   acknowledge: [],
 };
 
-/** A group before the clock and mastersSchedulable are looked at. */
+/** A group before the clock and mastersSchedulable are considered. */
 interface MergedGroup
   extends Omit<Group, "effectiveMode" | "because" | "protectNodeLabels" | "override" | "policy"> {
   readonly because: string;
@@ -78,7 +78,7 @@ export class Groups {
     return merged;
   }
 
-  /** By precedence of modes, the first counts; what defines groups comes last. */
+  /** By precedence of modes, the first counts; sources that define groups come last. */
   #sources(builtIn: "Kubernetes" | "OpenShift" | "None"): readonly GroupSource[] {
     const of = (kind: "scheduler" | "policy") =>
       this.#policies.flatMap((one) =>
@@ -130,9 +130,9 @@ function mergeSources(sources: readonly GroupSource[]): MergedGroup[] {
   );
 }
 
-/** Nothing where no source has a selector: such a group has no nodes. */
+/** `undefined` if no source has a selector: such a group has no nodes. */
 function mergeGroup(name: string, sources: readonly GroupSource[]): MergedGroup[] {
-  // What defines a group comes last, and its selector stands.
+  // The definition of a group comes last, and its selector counts.
   const defining = sources.findLast(({ selector }) => selector !== undefined)?.selector;
   if (defining === undefined) return [];
   const deciding = sources.find(({ mode }) => mode !== undefined);
@@ -186,9 +186,9 @@ export function groupsIn(view: View, installation: Installation): Groups {
 }
 
 /**
- * How the mode of ControlPlane goes with mastersSchedulable. The enhancement's text asks for Enable just where masters are open to
- * everyone; Corrected turns it round. Either way a contradiction weakens to Inform and never strengthens, as a mode that nobody set
- * would refuse what an administrator allowed.
+ * How the mode of ControlPlane relates to mastersSchedulable. The enhancement's text requires Enable exactly when
+ * masters accept users' pods; Corrected reverses it. Either way a contradiction weakens to Inform and never
+ * strengthens, because a mode that no administrator set would refuse permitted requests.
  */
 export interface Agreement {
   readonly consistent: boolean;

@@ -4,14 +4,14 @@ import type { EntryList } from "./group.ts";
 export interface BuiltInEntry {
   readonly entry: string;
   readonly list: EntryList;
-  /** The first release that needs it, of those looked at: 1.6, the first with RBAC's identities, and 4.1 are the oldest. */
+  /** The first release that needs it, of those examined: 1.6, the first with RBAC's identities, and 4.1 are the oldest. */
   readonly since: string;
   /** The first release that works without it; it still counts. */
   readonly deprecated?: string;
   /** The first release in which it no longer counts: later than `deprecated`. */
   readonly removed?: string;
   /**
-   * The upstream file that the entry comes from, as repository and path: it defines the account, assigns the pods, or names the
+   * The upstream file of the entry, as repository and path: it defines the account, assigns the pods, or names the
    * namespace, whose account `default` every namespace has.
    */
   readonly source: string;
@@ -27,7 +27,7 @@ function workload(entry: string, source: string, since = "4.1"): BuiltInEntry {
   return { entry, list: "workloads", since, source };
 }
 
-/** Operators that create pods with spec.nodeName, for the most part in another namespace than their own. */
+/** Operators that create pods with spec.nodeName, mostly in another namespace than their own. */
 function operator(entry: string, source: string, since = "4.1"): BuiltInEntry {
   return { entry, list: "authorizedUsers", since, source };
 }
@@ -63,7 +63,7 @@ export const OPENSHIFT_ENTRIES: readonly BuiltInEntry[] = [
     `${ETCD} manifests/0000_20_etcd-operator_05_serviceaccount.yaml`,
     "4.4",
   ),
-  // Each upgrade begins with a pod on the node of the version operator; older releases make it by a Job.
+  // Each upgrade begins with a pod on the node of the version operator; older releases create it by a Job.
   {
     ...operator(
       "openshift-cluster-version/default",

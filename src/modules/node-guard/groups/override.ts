@@ -13,7 +13,7 @@ const MOST_MS = MOST_HOURS * 3_600_000;
 /** Who created the override, written at its creation by usher. */
 export const GRANTED_BY = "usher.dev/granted-by";
 
-/** An override as it is written; `undefined` where it can never count. */
+/** A parsed override; `undefined` if it can never count. */
 export function readOverride(object: JsonObject): Override | undefined {
   const mode = stringAt(object, "spec", "mode");
   const from = Date.parse(stringAt(object, "spec", "from") ?? "");
@@ -49,7 +49,7 @@ export const overrideSpec = z.strictObject({
   reason: z.string().min(1).max(1_024).describe("Why the group is overridden, for the audit log."),
 });
 
-/** The API server checks these while usher is away as well. */
+/** The API server checks these also while usher is down. */
 export const OVERRIDE_RULES: readonly CelRule[] = [
   { rule: "self == oldSelf", message: "an override can't be changed: revoke it and grant another" },
   { rule: "timestamp(self.from) < timestamp(self.until)", message: "until must be after from" },

@@ -22,7 +22,7 @@ import { parseEntry } from "./principals.ts";
 export const CONSISTENCIES = ["Corrected", "Literal", "Disabled"] as const;
 export type Consistency = (typeof CONSISTENCIES)[number];
 
-/** What each kind of object becomes. */
+/** The prepared form of each kind. */
 export type GuardPolicy =
   /** A NodeSchedulingPolicyConfig. */
   | { readonly kind: "config"; readonly groups: readonly GroupSource[] }
@@ -46,7 +46,7 @@ export type GuardPolicy =
 /** The singletons that count have this name. */
 export const CLUSTER = "cluster";
 
-/** What one source says of one group. */
+/** One source's values for one group. */
 export interface GroupSource {
   readonly origin: GroupOrigin;
   readonly name: string;
@@ -66,8 +66,8 @@ export interface PreparedGroups {
 const LISTS: readonly EntryList[] = [...USER_LISTS, "authorizedGroups", ...EMERGENCY_LISTS];
 
 /**
- * The groups of one source. Never throws. What can't be read costs itself alone: an entry the entry, a selector the group's selector;
- * the mode stays, and so do all other entries.
+ * The groups of one source. Never throws. An unreadable part affects only itself: an entry the entry, a selector the
+ * group's selector; the mode stays, and so do all other entries.
  */
 export function prepareGroups(list: readonly Json[], origin: GroupOrigin, path: Path): PreparedGroups {
   const problems: Problem[] = [];
@@ -166,7 +166,7 @@ const SWITCHES = [
   "rbac",
 ] as const;
 
-/** The earlier word for Disabled, which YAML 1.1 reads as a boolean without quotes. */
+/** The earlier value for Disabled, which YAML 1.1 reads as a boolean without quotes. */
 export function notOff(value: string | undefined): string | undefined {
   return value === "Off" ? "Disabled" : value;
 }
@@ -199,7 +199,7 @@ export const OVERRIDES = "nodeguardoverrides.usher.dev";
 
 type Read = (object: JsonObject) => Prepared<GuardPolicy>;
 
-/** What an object of each kind becomes. Never throws. */
+/** The prepared form of an object of each kind. Never throws. */
 export const READERS: Readonly<Record<string, Read>> = {
   [CONFIGS]: (object) => {
     const { groups, problems } = prepareGroups(listAt(object, ...GROUPS), "file", GROUPS);

@@ -87,7 +87,7 @@ test("with the scope Exact only the account itself counts", () => {
   expect(podMatches("p-1", "y", exact)).toBeUndefined();
 });
 
-test("emergency identities vouch, and are no actors", () => {
+test("emergency identities vouch, and are not actors", () => {
   expect(emergencyMatches({ username: "root-of-all" }, LISTED)?.list).toBe("emergencyUsers");
   expect(emergencyMatches({ username: "x", groups: ["breakglass"] }, LISTED)?.list).toBe("emergencyGroups");
   expect(emergencyMatches({ username: "system:kube-scheduler" }, LISTED)).toBeUndefined();

@@ -6,7 +6,7 @@ import type { EntryList, Group, GroupEntry, GroupOrigin, Role } from "./group.ts
 const CONTROL_CHARACTER = /\p{Cc}/u;
 const SERVICE_ACCOUNTS_OF = "system:serviceaccounts:";
 const DEFAULT_ACCOUNT = "default";
-/** An access review takes no longer name, and none is needed. */
+/** An access review accepts no longer name, and none is needed. */
 export const ENTRY_LENGTH = 512;
 
 const ROLES: Readonly<Record<EntryList, Role>> = {
@@ -19,7 +19,7 @@ const ROLES: Readonly<Record<EntryList, Role>> = {
   emergencyGroups: "actor",
 };
 
-/** What became of an entry; with a problem the entry does not count, and nothing else of the group is affected. */
+/** The result of an entry; with a problem the entry does not count, and nothing else of the group is affected. */
 export interface ParsedEntry {
   readonly entry?: GroupEntry;
   readonly problem?: string;
@@ -116,12 +116,12 @@ function groupsOf(userInfo: Sender | JsonObject | undefined): readonly string[] 
 
 const SERVICE_ACCOUNT = "system:serviceaccount:";
 
-/** The entries of a group by what they match, so that a request costs the same with ten entries as with a thousand. */
+/** The entries of a group by their matches, so that a request costs the same with ten entries as with a thousand. */
 export class EntryIndex {
   readonly #actors = new Map<string, GroupEntry>();
   readonly #actorGroups = new Map<string, GroupEntry>();
   readonly #actorPrefixes: GroupEntry[] = [];
-  /** By namespace and, where only the account itself counts, `namespace/account`. */
+  /** By namespace and, if only the account itself counts, `namespace/account`. */
   readonly #pods = new Map<string, GroupEntry>();
   readonly #podPrefixes: GroupEntry[] = [];
   readonly #exact: boolean;

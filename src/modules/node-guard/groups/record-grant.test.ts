@@ -40,7 +40,7 @@ test.each<[string, JsonObject, Partial<AdmissionRequest>, string]>([
     "sre",
   ],
   [
-    "a removed record comes back",
+    "a removed record is restored",
     override(),
     {
       operation: "UPDATE",

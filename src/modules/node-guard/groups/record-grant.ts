@@ -9,7 +9,7 @@ import { GRANTED_BY } from "./override.ts";
 
 const PATH = ["metadata", "annotations", GRANTED_BY];
 
-/** Open: an override counts whether or not its author could be recorded; the API server's audit log has the author, too. */
+/** Fail-open: an override counts whether or not its author could be recorded; the API server's audit log has the author, too. */
 export const OVERRIDE_HOOK: Hook = {
   name: `${MODULE}-override`,
   module: MODULE,
@@ -30,7 +30,7 @@ export const OVERRIDE_HOOK: Hook = {
   reinvocation: "IfNeeded",
 };
 
-/** Records the user who creates an override, and keeps the record as it is from then on. */
+/** Records the user who creates an override, and keeps the record unchanged from then on. */
 export function recordGrant({ request, object, trace }: Context): Result {
   const created = request.operation === "CREATE";
   const by = created ? request.userInfo.username : stringAt(object.old, ...PATH);

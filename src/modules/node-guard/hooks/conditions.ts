@@ -4,7 +4,7 @@ import { MOST_PARTS } from "../claims/pod-nodes.ts";
 import { PLACEMENT_FIELDS } from "../claims/validate.ts";
 import type { Group } from "../groups/group.ts";
 
-/** Conditions that the API server evaluates, to save calls. None of them can be met or avoided by anything but what it names. */
+/** Conditions that the API server evaluates, to save calls. Each depends only on what it names. */
 interface Condition {
   readonly name: string;
   readonly expression: string;
@@ -17,7 +17,7 @@ export const ASSIGNED: Condition = { name: "assigned", expression: `${NODE_NAME}
 
 export const UNASSIGNED: Condition = { name: "unassigned", expression: `${NODE_NAME} == ""` };
 
-/** A pod that was steered has an affinity; one that is too large to steer may have tolerations alone. */
+/** A steered pod has an affinity; one that is too large to steer may have only tolerations. */
 export const SELECTS_NODES: Condition = {
   name: "selects-nodes",
   expression: `has(object.spec.nodeSelector) || has(object.spec.affinity) || object.spec.?tolerations.orValue([]).size() > ${MOST_PARTS}`,
@@ -35,13 +35,13 @@ export const PLACEMENT_CHANGED: Condition = {
     .join(" || "),
 };
 
-/** Only of pods that were gated the API server lets the node affinity change. */
+/** The API server lets the node affinity change only in gated pods. */
 export const STEERABLE_UPDATE: Condition = {
   name: "steerable",
   expression: `${SENT_PROVENANCE} || (${isGatedExpression("oldObject")} && (${PLACEMENT_CHANGED.expression}))`,
 };
 
-/** Only labels that decide about a group, through either URL: heartbeats, cordons and other labels are not asked about. */
+/** Only labels that affect a group, through either URL: heartbeats, cordons and other labels cause no call. */
 export function labelsChanged(groups: readonly Pick<Group, "labelSelector">[]): Condition {
   const keys = groups.flatMap(({ labelSelector }) =>
     labelSelector.kind === "requirements" ? labelSelector.requirements.map(({ key }) => key) : [],
@@ -68,7 +68,7 @@ export function onOtherNodes(of: "pod" | "binding", names: readonly string[], pa
 /** CEL parses expressions of up to 100,000 characters by default, and an expression that is not parsed is refused. */
 const MOST_CHARACTERS = 90_000;
 
-/** Names in as many lists as conditions need, each in the order given. */
+/** Names in as many lists as conditions need, each in the given order. */
 export function namesByCondition(names: readonly string[]): string[][] {
   const lists: string[][] = [];
   let room = 0;

@@ -33,12 +33,12 @@ export const STEERING_HOOK = "node-guard-steering";
 const CORE = { groups: [""], versions: ["v1"] } as const;
 const PODS = { ...CORE, resources: ["pods"], scope: "Namespaced" } as const;
 
-/** How long a bind, or a pod that names a node, waits for usher where the node is in a closed group. */
+/** How long a bind, or a pod that names a node, waits for usher if the node is in a fail-closed group. */
 const CLOSED_SECONDS = 3;
 
 /**
- * What the API server asks for: nothing while the gate is off, and nothing is registered while no group has a mode. Only what assigns a
- * pod to a node is ever closed. Overrides do not count: hooks know no clock.
+ * The registered hooks: none while the gate is off, and none while no group has a mode. Only assignments of a pod to a
+ * node are ever fail-closed. Overrides do not count: hooks know no clock.
  */
 export function hooks(
   policies: readonly GuardPolicy[],
@@ -62,9 +62,9 @@ export function hooks(
 }
 
 /**
- * Nodes that no pod is assigned or bound to while usher does not answer: those of groups that the fallback does not judge as usher does.
- * Other nodes never wait for usher. A node that joins while usher is away is not in the list: only the fallback, which selects nodes by
- * their labels, guards it, and of a group with `rbac` that holds the labels alone.
+ * Nodes that no pod is assigned or bound to while usher does not answer: those of groups that the fallback does not
+ * cover like usher. Other nodes never wait for usher. A node that joins while usher is down is not in the list: only
+ * the fallback, which selects nodes by their labels, guards it, and for a group with `rbac` it covers only the labels.
  */
 function closedNodes(active: readonly Group[], view: View, installation: Installation): string[] {
   const names = new Set<string>();
@@ -104,7 +104,7 @@ function validatingHooks(
     openShadow: true,
     staysClosed: true,
   } as const;
-  /** One question, registered twice: closed for nodes that wait for usher, open for all others. */
+  /** One question, registered twice: fail-closed for nodes that wait for usher, fail-open for all others. */
   const assigning = (of: "pod" | "binding", hook: Pick<Hook, "name" | "rules" | "conditions">): Hook[] => {
     const { conditions = [] } = hook;
     const open = { ...common, ...hook };
@@ -155,7 +155,7 @@ function validatingHooks(
     {
       ...common,
       name: "node-guard-nodes",
-      // Without conditions heartbeats come here, too, of which none may be denied.
+      // Without conditions heartbeats arrive here, too, and none may be denied.
       tooLarge: enforced && conditional ? "deny" : "allow",
       rules:
         labelled.length > 0
@@ -180,8 +180,8 @@ function validatingHooks(
 }
 
 /**
- * Alike in all but rules with the hooks that place pods, so that one call serves both. The control plane's namespaces, where pods are not
- * placed, have a call of their own.
+ * Equal to the placement hooks except for their rules, so that one call serves both. The control plane's namespaces,
+ * where pods are not placed, have a separate call.
  */
 function steeringHooks(active: readonly Group[], installation: Installation): Hook[] {
   const exempt = exemptNamespaces(installation);

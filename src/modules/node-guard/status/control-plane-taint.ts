@@ -17,7 +17,7 @@ export function taintKey(view: View): string {
     : "node-role.kubernetes.io/control-plane";
 }
 
-/** Whether the node's taint is not what mastersSchedulable asks for. */
+/** Whether the node's taint deviates from mastersSchedulable. */
 export function needsTaint(node: JsonObject, group: Group, mastersSchedulable: boolean, view: View): boolean {
   if (!matches(group.labelSelector, labelsOf(node))) return false;
   return listAt(node, "spec", "taints").some(isTaint(taintKey(view))) === mastersSchedulable;

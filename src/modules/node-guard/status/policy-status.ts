@@ -36,7 +36,7 @@ export const policyStatus = z.strictObject({
   ),
 });
 
-/** What was observed of the cluster. */
+/** Observations of the cluster. */
 export interface PolicyState {
   readonly name: string;
   readonly generation: number | undefined;

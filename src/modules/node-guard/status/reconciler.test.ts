@@ -151,7 +151,7 @@ describe("the status of a NodeSchedulingPolicy", () => {
     ["no stored policies", {}, {}, "False", /ControlPlane \(its policies are not stored/],
     ["Inform", { rbac: true, mode: "Inform" }, {}, "True", /are guarded/],
   ])(
-    "says whether nodes that join are guarded while usher is away: %s",
+    "reports whether nodes that join are guarded while usher is down: %s",
     (_what, group, settings, status, message) => {
       const groups = [{ name: "ControlPlane", mode: "Enable", ...group }];
       const object = { ...policy("Enable"), spec: { groups } };
@@ -164,7 +164,7 @@ describe("the status of a NodeSchedulingPolicy", () => {
     },
   );
 
-  test("says that nodes that join are guarded by the fallback", () => {
+  test("reports that nodes that join are guarded by the fallback", () => {
     const objects = [policy("Enable"), ...NODES];
     const { assembly } = new Leader(objects);
     const compiled = compileAll(assembly.view, assembly.installation, NOW);
@@ -174,7 +174,7 @@ describe("the status of a NodeSchedulingPolicy", () => {
     });
   });
 
-  test("says that another name has no effect", () => {
+  test("reports that another name has no effect", () => {
     const leader = new Leader([policy("Enable", "other")]);
     expect(leader.condition({ kind: "policy", name: "other" }, "Valid")).toMatchObject({
       status: "False",

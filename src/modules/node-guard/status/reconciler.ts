@@ -33,12 +33,12 @@ export type GuardKey =
   | { readonly kind: "scan" }
   | { readonly kind: "taint"; readonly name: string };
 
-/** Pods come and go all day; a report may be so old. */
+/** Pods are created and deleted all day; a report may be this old. */
 const SCAN_SECONDS = 60;
 
 const NOTHING: ReconcileResult<never> = { writes: [] };
 
-/** Keeps statuses current, reports running violations, and sets the control plane's taint where the configuration says so. */
+/** Keeps statuses current, reports running violations, and sets the control plane's taint if configured. */
 export const guardReconciler: Reconciler<GuardKey, GuardState> = {
   initialState,
   initialKeys: function* (_state, context) {
@@ -108,7 +108,7 @@ function policyKeys(view: View): GuardKey[] {
   return [...view.list(POLICIES)].map((one) => ({ kind: "policy", name: nameOf(one) }));
 }
 
-/** Nodes whose taint is not as it should be. Without a Scheduler taints stay. */
+/** Nodes with a deviating taint. Without a Scheduler taints stay. */
 function taintKeys(nodes: Iterable<JsonObject>, { view, assembly: { installation } }: Active): GuardKey[] {
   if (!managesTaint(installation)) return [];
   const groups = groupsIn(view, installation);
@@ -203,7 +203,7 @@ function generationOf(object: JsonObject): number | undefined {
   return typeof generation === "number" ? generation : undefined;
 }
 
-/** What the leader last saw of a group. */
+/** The leader's last observation of a group. */
 export interface GroupCounts {
   readonly nodes: number;
   readonly violations: number;

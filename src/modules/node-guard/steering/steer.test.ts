@@ -44,15 +44,10 @@ const updated = (before: JsonObject, after: JsonObject) =>
 
 describe("pods", () => {
   test.each<[string, ReturnType<typeof creating>, boolean, Cluster?]>([
-    ["that a protected node would take", creating(EXISTS), true],
+    ["that a protected node would accept", creating(EXISTS), true],
     ["that tolerate its taint by name", creating({ tolerations: [NAMED] }), true],
     ["that do not tolerate its taint", creating({}), false],
-    [
-      "where it has no taint",
-      creating({}),
-      true,
-      { nodes: [controlPlaneNode("cp-0", {}, []), worker("w-0")] },
-    ],
+    ["if it has no taint", creating({}), true, { nodes: [controlPlaneNode("cp-0", {}, []), worker("w-0")] }],
     ["that are authorised", creating(EXISTS, MALLORY, { namespace: "kube-system" }), false],
     [
       "that are authorised, of a controller that need not be",
@@ -67,25 +62,25 @@ describe("pods", () => {
       false,
     ],
     [
-      "of a DaemonSet where controllers share an identity",
+      "of a DaemonSet if controllers share an identity",
       creating({ ...EXISTS, ...required(byName("cp-0")) }, user("system:kube-controller-manager"), owner),
       false,
     ],
     [
-      "of others where controllers share an identity",
+      "of others if controllers share an identity",
       creating(EXISTS, user("system:kube-controller-manager")),
       true,
     ],
     ["that select workers only", creating({ ...EXISTS, ...required(AWAY) }), false],
     [
-      "that name a protected node and one that is not known",
+      "that name a protected node and an unknown one",
       creating({ ...EXISTS, ...required(byName("cp-0"), byName("new")) }),
       true,
       { live: [...NODES, worker("new")] },
     ],
     ["that match no node", creating({ ...EXISTS, ...required({}) }), false],
     [
-      "where the group does not steer",
+      "if the group does not steer",
       creating(EXISTS),
       false,
       { groups: [{ ...GROUP, steering: "Disabled" }] },
@@ -126,7 +121,7 @@ describe("DropToleration", () => {
     { key: "node.kubernetes.io/not-ready", operator: "Exists", effect: "NoExecute", tolerationSeconds: 300 },
   ];
 
-  test("takes those that name the taint's key, and no others", async () => {
+  test("drops those that name the taint's key, and no others", async () => {
     const { object } = await askGuard(
       creating({ tolerations: [NAMED, ...others, { ...NAMED, effect: "" }] }),
       { groups },
@@ -140,7 +135,7 @@ describe("DropToleration", () => {
     expect(object["spec"]).toMatchObject({ tolerations: [{ operator: "Exists" }], ...required(AWAY) });
   });
 
-  test("of a DaemonSet that is updated, those that it had stay", async () => {
+  test("of an updated DaemonSet, existing ones stay", async () => {
     const kept = await askGuard(
       updated({ tolerations: [NAMED] }, { tolerations: [NAMED], hostNetwork: true }),
       { groups },
@@ -173,7 +168,7 @@ describe("DaemonSets", () => {
     expect(warnings).toEqual([expect.stringContaining("USHER-G07")]);
   });
 
-  test("keep what they have when they are applied without it", async () => {
+  test("keep their steering when they are applied without it", async () => {
     const steered = { ...EXISTS, ...required(AWAY) };
     expect(templateOf((await askGuard(updated(steered, EXISTS))).object)).toEqual(steered);
     expect((await askGuard(updated(steered, steered))).patched).toBe(false);
@@ -197,7 +192,7 @@ describe("DaemonSets", () => {
     expect(JSON.stringify(templateOf(object))).toContain("DoesNotExist");
     expect(JSON.stringify(templateOf(object))).toContain('"pool"');
     for (let i = 0; i < 10; i++) {
-      // Alternately as a client that sends its manifest whole, and as one that sends what is stored.
+      // Alternately as a client that sends its complete manifest, and as one that sends the stored object.
       const sent = i % 2 === 0 ? daemonSet(applied) : structuredClone(object);
       const request = requestFor(sent, { operation: "UPDATE", oldObject: object, userInfo: MALLORY });
       const next = (await askGuard(request, cluster)).object;
@@ -264,7 +259,7 @@ describe("the provenance annotation of a steered DaemonSet", () => {
       { nodes, groups },
     );
 
-  test("names every group that steers, and a reapply takes back what a removed group added", async () => {
+  test("names every group that steers, and a reapply removes a removed group's values", async () => {
     const created = await askGuard(requestFor(daemonSet(own), { userInfo: MALLORY }), {
       nodes,
       groups: [GROUP, GPU],

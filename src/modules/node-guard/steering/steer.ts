@@ -31,11 +31,11 @@ import { nodesOf } from "../groups/group-nodes.ts";
 import { MODULE } from "../settings.ts";
 
 /**
- * Keeps pods that need not run on protected nodes off them, where they are not authorised there: a scheduler that only learns of it at
- * bind tries again for ever, and preempts others for nothing. Narrows only; idempotent. Pods are steered when they are created and while
- * they wait at a gate; what is too late or too large to steer is refused by the validating phase. DaemonSets are steered by their
- * template, as each of their pods is for one node. An update is steered only off nodes that it makes possible: a changed template makes
- * the DaemonSet controller delete pods.
+ * Keeps unauthorised pods that need not run on protected nodes off them: a scheduler that only learns of it at bind
+ * retries forever, and preempts others for nothing. Narrows only; idempotent. Pods are steered at creation and while
+ * they are gated; pods that are too late or too large to steer are refused by the validating phase. DaemonSets are
+ * steered by their template, because each of their pods is for one node. An update is steered only off nodes that it
+ * makes possible: a changed template makes the DaemonSet controller delete pods.
  */
 export function steer(context: Context, all: readonly Group[]): Result {
   const { request, object, installation, facts, view } = context;
@@ -63,9 +63,9 @@ export function steer(context: Context, all: readonly Group[]): Result {
   const confirmed = confirmations(context, workload, pod, blocking.groups);
   if (reachable.length === 0) return allow(confirmed);
   const found = selectionClaims(pod, reachable, { view, facts });
-  // The validating phase reads nodes that are not known here.
+  // The validating phase reads nodes that are unknown here.
   const claims = "need" in found ? [] : found.claims;
-  // What can run nowhere else is for the validating phase to refuse.
+  // The validating phase refuses pods that can run nowhere else.
   if (claims.some(({ claim, group }) => claim.refused && group.earlyRefusal === "Deny")) return allow();
   const findings = [
     ...confirmed,
@@ -89,7 +89,7 @@ function isOpen(context: Context, stored: JsonObject | undefined): boolean {
   return !isMirrorPod(object.object) && !isDaemonPod(context);
 }
 
-/** Confirms to the provenance annotation what an earlier call for the same request has added. */
+/** Confirms to the provenance annotation the values that an earlier call for the same request has added. */
 function confirmations(
   { object }: Context,
   workload: WorkloadKind,
@@ -108,7 +108,7 @@ function confirmations(
 
 const STEERED = { tolerations: "tolerations dropped", affinity: "required node affinity added" };
 
-/** Excludes the nodes of one group, and says what could not be done. */
+/** Excludes the nodes of one group, and reports what could not be done. */
 function exclude(
   context: Context,
   workload: WorkloadKind,
@@ -148,17 +148,17 @@ function tooLarge(workload: WorkloadKind, group: Group): Finding {
 
 export interface Exclusion {
   readonly view: View;
-  /** The spec as it is stored: its tolerations stay. */
+  /** The stored spec: its tolerations stay. */
   readonly stored?: JsonObject | undefined;
   /**
-   * The API server takes longer terms, but neither more terms nor fewer: so of a pod that waits at a gate. Where the group can't be
-   * excluded by its labels then, its nodes are excluded by their names.
+   * The API server accepts longer terms, but neither more terms nor fewer: this applies to a gated pod. If the group
+   * can't be excluded by its labels then, its nodes are excluded by their names.
    */
   readonly sameTerms?: boolean;
   readonly finding: (what: "tolerations" | "affinity", path: Path) => Finding | undefined;
 }
 
-/** Keeps pods with this spec off the nodes of a group, in the way of the group's steering. */
+/** Keeps pods with this spec off the nodes of a group, by the group's kind of steering. */
 export function excludeGroup(
   object: Draft,
   spec: Path,
@@ -193,8 +193,8 @@ function reachableNodes(spec: Json | undefined, group: Group, view: View): strin
 }
 
 /**
- * The tolerations of a pod without those that name a key by which nodes of the group are tainted. One without a key stays: it bears
- * much else, such as a node that is not ready. Those that the stored template has stay too.
+ * The tolerations of a pod without those that name a taint key of the group's nodes. One without a key stays: it
+ * tolerates much else, such as a node that is not ready. Those of the stored template stay too.
  */
 export function withoutTolerations(
   podSpec: Json | undefined,

@@ -2,23 +2,23 @@ import { RE2JS } from "re2js";
 import { type Scanned, scan } from "./pattern-cost.ts";
 
 /**
- * A list of whole node names fits in; the engine takes at most some 60 ms for the first match of a program of this size, and
- * microseconds for all that follow. `(\pL{1,100}){1,10}` has 2,021 steps and took 90 ms.
+ * A list of whole node names fits; the engine takes at most some 60 ms for the first match of a program of this size,
+ * and microseconds for later ones. `(\pL{1,100}){1,10}` has 2,021 steps and took 90 ms.
  */
 export const PATTERN_LENGTH = 1_024;
 const PROGRAM_STEPS = 1_100;
-/** What is dearer is not even compiled: `\pL{1,999}` a hundred times has 1,000 characters and took a second. */
+/** More expensive patterns are not even compiled: `\pL{1,999}` a hundred times has 1,000 characters and took a second. */
 const MOST_STEPS = 4_096;
 
-/** A pattern of a user, in Go's syntax (RE2), meant for a whole text: one for setting, covering and owning. */
+/** A user's pattern, in Go's syntax (RE2), matched against a whole string: the same for setting, covering and owning. */
 export interface NamePattern {
   readonly source: string;
-  /** What every text that matches begins with, for an index. May be empty. */
+  /** The prefix of every matching string, for an index. May be empty. */
   readonly prefix: string;
   readonly matches: (text: string) => boolean;
 }
 
-/** What is wrong with a pattern, and at which character, counted from 0, where that is known. */
+/** The problem of a pattern, and its character position from 0, if known. */
 export interface PatternProblem {
   readonly message: string;
   readonly position: number | undefined;
@@ -27,8 +27,8 @@ export interface PatternProblem {
 type Read = NamePattern | PatternProblem;
 
 /**
- * Reads a pattern. It is never glued to anchors as text: `a|b` between `^` and `$` would mean "begins with a or ends with b".
- * The engine is asked for a match of the whole instead, which is what grouping and anchoring once means.
+ * Parses a pattern. It is never concatenated with anchors: `a|b` between `^` and `$` would mean "begins with a or ends
+ * with b". The engine matches the whole string instead, which is equivalent to grouping and anchoring.
  */
 export function readPattern(source: string): Read {
   if (source.length > PATTERN_LENGTH)
@@ -47,7 +47,7 @@ export function readPattern(source: string): Read {
   return new CompiledPattern(source, prefix, compiled);
 }
 
-/** What it costs to read and to use a pattern. */
+/** The cost of parsing and using a pattern. */
 export function stepsOf(source: string): number {
   return source.length > PATTERN_LENGTH || isPlain(source) ? 0 : scan(source).steps;
 }
@@ -98,13 +98,13 @@ function compile(source: string): RE2JS | Failure {
   }
 }
 
-/** Where the error is, as far as the engine's message and the brackets show. Trying prefixes out took seconds. */
+/** The position of the error, as far as the engine's message and the brackets show. Trying prefixes took seconds. */
 function placeOf(source: string, { error, near }: Failure, scanned: Scanned): number | undefined {
   if (error.includes("missing closing )")) return scanned.unclosed;
   if (error.includes("unexpected )")) return scanned.unopened;
   if (error.includes("trailing backslash")) return source.length - 1;
   if (near === undefined) return undefined;
-  // What is not closed reaches to the end.
+  // An unclosed item extends to the end.
   if (error.includes("missing closing ]")) return source.length - near.length;
   const first = source.indexOf(near);
   return first >= 0 && first === source.lastIndexOf(near) ? first : undefined;
@@ -117,12 +117,12 @@ function isPlain(source: string): boolean {
 }
 
 /**
- * What makes plain characters beside it uncertain: a choice, and a flag group or quote, which may stand for nothing, so that a
- * repetition behind it repeats the character before it: `ab(?i)?`, `ab\Q\E*`.
+ * Items that make adjacent plain characters uncertain: a choice, and a flag group or quote, which may be empty, so that
+ * a repetition behind it repeats the character before it: `ab(?i)?`, `ab\Q\E*`.
  */
 const UNCERTAIN = /\||\(\?|\\Q/;
 
-/** What each match begins with, as far as plain characters say so. */
+/** The prefix of each match, as far as plain characters determine it. */
 export function literalPrefix(source: string): string {
   if (UNCERTAIN.test(source)) return "";
   let prefix = "";
@@ -131,7 +131,7 @@ export function literalPrefix(source: string): string {
     const escaped = source[at] === "\\";
     const character = source[escaped ? at + 1 : at] ?? "";
     if (character === "" || (escaped ? !/[-.]/.test(character) : SPECIAL.test(character))) break;
-    // Half of a surrogate pair is no character: a repetition repeats the whole.
+    // Half of a surrogate pair is not a character: a repetition repeats the whole.
     if (character > "\u007f") break;
     const next = source[at + (escaped ? 2 : 1)];
     if (next === "*" || next === "?" || next === "{") break;
@@ -146,7 +146,7 @@ export function literalPrefix(source: string): string {
 /** Letters, digits, dashes and escaped dots at the very end. */
 const TAIL = /(?:[A-Za-z0-9-]|\\[.-])+(?=\$?$)/;
 
-/** What each match ends with, as far as plain characters say so: nothing where an escape reaches into it. */
+/** The suffix of each match, as far as plain characters determine it: empty if an escape reaches into it. */
 function literalSuffix(source: string): string {
   if (UNCERTAIN.test(source)) return "";
   const tail = TAIL.exec(source);

@@ -54,7 +54,7 @@ function checkWeighted(
   return found;
 }
 
-/** Other pods, and what counts as the same place as theirs. */
+/** Other pods, and their topology domain. */
 export function checkPodTerm(value: Json, path: Path): Found[] {
   if (!isObject(value))
     return [{ path, message: `a pod affinity term must be an object, got ${typeName(value)}` }];
@@ -76,12 +76,12 @@ export function checkPodTerm(value: Json, path: Path): Found[] {
   return found;
 }
 
-/** The node label whose value makes a place. */
+/** The node label that defines a topology domain. */
 function checkTopologyKey(value: JsonObject, path: Path): Found[] {
   const key = own(value, "topologyKey") ?? "";
   const place = [...path, "topologyKey"];
   if (typeof key !== "string") return [{ path: place, message: `must be a string, got ${typeName(key)}` }];
-  if (key === "") return [{ path: place, message: "is needed: the node label whose value makes a place" }];
+  if (key === "") return [{ path: place, message: "topologyKey is required" }];
   const wrong = checkLabelKey(key);
   return wrong === undefined ? [] : [{ path: place, message: wrong }];
 }
@@ -93,7 +93,7 @@ function checkLabelKeys(value: JsonObject, field: string, path: Path): Found[] {
   if (keys.length === 0) return found;
   const selector = own(value, "labelSelector");
   if (!isObject(selector)) {
-    found.push({ path: [...path, field], message: `${field} extends labelSelector, and there is none` });
+    found.push({ path: [...path, field], message: `${field} requires labelSelector` });
     return found;
   }
   const named = selectorKeys(selector);
@@ -157,7 +157,7 @@ const SPREAD_FIELDS: ReadonlySet<string> = new Set([
 ]);
 const INCLUSION: readonly (Json | undefined)[] = [undefined, null, "Honor", "Ignore"];
 
-/** What the API server would refuse in a topology spread constraint. */
+/** The API server's errors for a topology spread constraint. */
 export function checkSpread(value: Json, path: Path): Found[] {
   if (!isObject(value))
     return [{ path, message: `a topology spread constraint must be an object, got ${typeName(value)}` }];
@@ -171,7 +171,7 @@ export function checkSpread(value: Json, path: Path): Found[] {
   const domains = own(value, "minDomains") ?? undefined;
   if (domains !== undefined && !isPositive(domains)) say("minDomains", "must be a whole number above 0");
   if (domains !== undefined && when === "ScheduleAnyway")
-    say("minDomains", "goes with whenUnsatisfiable: DoNotSchedule alone");
+    say("minDomains", "requires whenUnsatisfiable: DoNotSchedule");
   for (const field of ["nodeAffinityPolicy", "nodeTaintsPolicy"]) {
     if (!INCLUSION.includes(own(value, field))) say(field, "must be Honor or Ignore");
   }

@@ -8,7 +8,7 @@ import { KnownLists } from "./known-list.ts";
 import { ParsedTerms } from "./node-term.ts";
 import type { WorkLimit } from "./work-limit.ts";
 
-/** An object to be placed, and where its pod spec is. */
+/** An object to be placed, and the path of its pod spec. */
 export interface PlacementContext {
   readonly draft: Draft;
   readonly workload: WorkloadKind;
@@ -16,17 +16,17 @@ export interface PlacementContext {
   readonly labels: JsonObject | undefined;
 }
 
-/** What one policy wants of one object, and what follows on a conflict. */
+/** The placement request of one policy for one object, and its reaction to a conflict. */
 export interface PlacementRequest {
   readonly ref: PolicyRef;
   readonly criteria: Criteria;
   readonly onConflict: "Skip" | "Refuse";
   readonly failure: "Ignore" | "Fail";
-  /** It restores what the stored object has: limits do not apply, and a value that the user sets wins without a finding. */
+  /** It restores the stored object's value: limits do not apply, and a value that the user sets wins without a finding. */
   readonly restoring: boolean;
 }
 
-/** The object that placement requests are merged into, with what is known of it. Shared by all requests of one merge. */
+/** The object that placement requests are merged into, with its precomputed parts. Shared by all requests of one merge. */
 export interface MergedObject {
   readonly draft: Draft;
   /** The path of the pod's spec. */
@@ -35,7 +35,7 @@ export interface MergedObject {
   readonly pod: boolean;
   /** The policy that set a place in this merge. */
   readonly holders: Map<string, PolicyRef>;
-  /** What was taken out in this evaluation, to be written again where it is still wanted: see `injectionText`. */
+  /** Injections that were removed in this evaluation, to be written again if still required: see `injectionText`. */
   readonly removed: ReadonlySet<string>;
   /** Its lists, each read once. */
   readonly lists: KnownLists;

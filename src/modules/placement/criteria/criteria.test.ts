@@ -65,7 +65,7 @@ describe.each(CRITERIA.map((criterion) => [criterion.name, criterion] as const))
     );
   });
 
-  test("what provenance records belongs to it", () => {
+  test("provenance entries belong to it", () => {
     fc.assert(
       fc.property(cases.policies, (policy) => {
         const [origin] = provenanceOf(merged(pod({ spec: {} }), [requestOf(policy)]).object);

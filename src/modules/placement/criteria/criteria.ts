@@ -22,7 +22,7 @@ import { schedulingGates } from "./scheduling-gates.ts";
 import { tolerations } from "./tolerations.ts";
 import { topologySpreadConstraints } from "./topology-spread-constraints.ts";
 
-/** All criteria, in the order of application: terms are judged by the labels before them, a gate comes before the node. */
+/** All criteria, in the order of application: terms are evaluated with the labels before them, a gate comes before the node. */
 export const CRITERIA: readonly Criterion[] = [
   nodeSelector,
   requiredNodeAffinity,
@@ -44,8 +44,8 @@ export const CRITERIA: readonly Criterion[] = [
 export const CRITERIA_FIELDS: readonly string[] = [...new Set(CRITERIA.map(({ path }) => String(path[0])))];
 
 /**
- * The criteria of a policy's spec, with all that is wrong in them. Never throws: nothing is read of what can't be, and the problem makes
- * the policy an invalid one.
+ * The criteria of a policy's spec, with all problems. Never throws: unreadable parts are skipped, and the problem makes
+ * the policy invalid.
  */
 export function parseCriteria(spec: JsonObject, problems: Problem[]): Criteria {
   for (const path of PARENT_PATHS) {
@@ -62,7 +62,7 @@ export function parseCriteria(spec: JsonObject, problems: Problem[]): Criteria {
   return criteria;
 }
 
-/** The objects that hold criteria, the outer ones first. */
+/** The objects that contain criteria, the outer ones first. */
 const PARENT_PATHS: readonly Path[] = [
   ...new Map(
     CRITERIA.flatMap(({ path }) => path.slice(1).map((_, i) => path.slice(0, i + 1))).map((path) => [

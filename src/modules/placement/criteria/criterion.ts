@@ -29,10 +29,10 @@ export class CriterionValue<Value = unknown> {
   }
 }
 
-/** All that a policy wants, in the order of application. Ten thousand policies must stay small: absent criteria take no room. */
+/** All criteria of a policy, in the order of application. Ten thousand policies must stay small: absent criteria take no memory. */
 export type Criteria = readonly CriterionValue[];
 
-/** The value that a policy wants for a criterion; `undefined` where it wants none. */
+/** The policy's value for a criterion; `undefined` if it has none. */
 export function wantedOf<Value>(criteria: Criteria, criterion: Criterion<Value>): Value | undefined {
   for (const want of criteria) if (want.criterion === criterion) return want.value as Value;
   return undefined;
@@ -41,7 +41,7 @@ export function wantedOf<Value>(criteria: Criteria, criterion: Criterion<Value>)
 /** Why fields can't be written into an object, by the name of the criterion, each a part of a sentence. */
 export interface Limits {
   readonly immutable: Readonly<Partial<Record<string, string>>>;
-  /** Of these, the criteria that no such object can have, a new one neither. @default none */
+  /** The criteria that no such object can have, not even a new one. @default none */
   readonly impossible?: readonly string[];
   /** A gated pod: requirements may be appended to existing terms, no term may be added or removed. */
   readonly appendOnly?: true;
@@ -53,13 +53,13 @@ export const NO_LIMITS: Limits = { immutable: {} };
 export interface UnmetRequirement {
   /** From the pod's spec. */
   readonly path: Path;
-  /** What is required there, in a few words. */
+  /** The requirement, in short. */
   readonly wants: string;
-  /** The same as a value of the field, where it is one; of a list its elements. */
+  /** The same as a value of the field, if it is one; for a list its elements. */
   readonly value?: Json;
 }
 
-/** Where the API server lets a field be written. A reason says why not. */
+/** Where the API server allows a field to be written. Otherwise a reason. */
 export interface Mutability {
   readonly daemonSet?: string;
   /** A pod that waits at a scheduling gate, on UPDATE. */
@@ -70,28 +70,31 @@ export interface Mutability {
   readonly ungatedPod: boolean;
 }
 
-/** Fields that only a new object and a template take. */
+/** Fields of only new objects and templates. */
 export const IMMUTABLE: Mutability = {
   gatedPod: "field is immutable on an existing pod",
   suspendedJob: "field is immutable on an existing Job",
   ungatedPod: false,
 };
 
-/** Fields that change until the scheduler looks at the pod. */
+/** Fields that change until the scheduler considers the pod. */
 export const MUTABLE_WHILE_GATED: Mutability = { ungatedPod: false };
 
-/** The object that a criterion names. A missing one makes the API server refuse the pod, or a controller delete and create it for ever. */
+/**
+ * The object that a criterion names. If it is missing, the API server refuses the pod, or a controller deletes and
+ * creates it forever.
+ */
 export interface Reference {
   /** `PriorityClass` */
   readonly kind: string;
   /** `priorityclasses.scheduling.k8s.io` */
   readonly resource: string;
   readonly access: Access;
-  /** Why the API server would refuse a pod that names this object; asked when it is found. */
+  /** Why the API server would refuse a pod that names this object; called when it is found. */
   readonly conflict?: (found: Json, name: string, context: ReferenceContext) => Conflict | undefined;
 }
 
-/** What a reference is judged by. */
+/** The inputs for checking a reference. */
 export interface ReferenceContext {
   readonly podSpec: Json | undefined;
   /** The nodeSelector of all policies that select the object. */
@@ -130,13 +133,13 @@ export interface Criterion<Value = unknown, Prepared = unknown> {
   /** Of the field in a policy, with the description that `kubectl explain` shows. */
   readonly schema: z.ZodType;
   readonly celRules?: readonly CelRule[];
-  /** The value in a policy's spec; `undefined` where the policy wants none. Never throws: what can't be read is a problem. */
+  /** The value in a policy's spec; `undefined` if the policy has none. Never throws: an unreadable value is a problem. */
   parse(spec: JsonObject, problems: Problem[]): Value | undefined;
-  /** What can be true of no pod. Such a policy is invalid. */
+  /** Contradictions that no pod can satisfy. Such a policy is invalid. */
   contradictions?(wanted: Value, criteria: Criteria): readonly Problem[];
-  /** What is allowed and has no effect. */
+  /** Allowed values without effect. */
   warnings?(wanted: Value, criteria: Criteria): readonly Problem[];
-  /** With nodeName the kubelet alone judges the pod: it checks this field, or nothing looks at it. */
+  /** With nodeName only the kubelet evaluates the pod: it checks this field, or nothing reads it. */
   readonly kubelet?: "checks" | "ignores";
 
   /** Bounds the work of a merge: known before a value is prepared. */
@@ -145,32 +148,32 @@ export interface Criterion<Value = unknown, Prepared = unknown> {
   prepare(wanted: Value): Prepared;
   /** Adds the wanted values that are not there. Its work is bounded by `workOfMerge`. */
   merge(target: MergeContext, wanted: Prepared, report: Report): void;
-  /** Why the pod can't have it beside another field, as the spec is now or as this policy will make it. */
+  /** Why the pod can't have it beside another field, in the current spec or after this policy. */
   excluded?(podSpec: Json | undefined, criteria: Criteria, limits: Limits): string | undefined;
   readonly reference?: Reference;
   readonly mutability: Mutability;
   /** Controllers remove it from pods as they proceed: an UPDATE of a pod neither restores nor reports it. */
   readonly consumedByPod?: true;
 
-  /** What a pod's spec does not have of it, judged by meaning; absent: a preference, which is never enforced. */
+  /** The unmet part of a pod's spec, compared by meaning; absent: a preference, which is never enforced. */
   unmet?(pod: ComparedPod, wanted: Prepared, limit: WorkLimit): readonly UnmetRequirement[];
 
   /** The list that elements are added to, below a pod's spec. */
   readonly list?: Path;
-  /** Elements are combined with the pod's: those of all policies are taken out together, and those that stay are merged again. */
+  /** Elements are combined with the pod's: those of all policies are removed together, and the remaining ones are merged again. */
   readonly combined?: true;
-  /** One text for lists that mean the same in a pod. @default those with the same elements */
+  /** One string for lists with the same meaning in a pod. @default those with the same elements */
   readonly listMeaning?: (list: readonly Json[], podSpec: Json | undefined) => string;
   /** Other fields of a pod's spec that decide whether elements may be in the list. */
   readonly judgedBy?: readonly string[];
   /** Whether a value of the field counts as absent. @default the empty ones */
   readonly isUnset?: (value: Json) => boolean;
-  /** What a policy injected, by the annotation of the stored object and as far as that object still has it. */
+  /** A policy's injection, by the annotation of the stored object and as far as that object still has it. */
   injected(origin: Origin, stored: Stored): Value | undefined;
   /** The reverse: the places and elements by which the annotation names an injection. */
   recorded(injected: Value, spec: Path): Pick<Origin, "set" | "added">;
-  /** The part of an injection that its policy no longer wants; `undefined` where it wants all of it. */
+  /** The part of an injection that its policy no longer requires; `undefined` if it requires all of it. */
   outdated(injected: Value, wanted: Value | undefined): Value | undefined;
-  /** The field without injections, as far as they are there as the policies wrote them; `undefined` where nothing is left. */
+  /** The field without injections, as far as they are unchanged; `undefined` if nothing is left. */
   without(present: Json, injected: readonly Value[]): Json | undefined;
 }

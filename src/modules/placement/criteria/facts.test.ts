@@ -1,4 +1,4 @@
-// Facts about placing pods that are easily got wrong, each through the whole module as an API server would ask it.
+// Facts about placing pods that are easy to get wrong, each through the whole module as an API server would call it.
 import { describe, expect, test } from "vitest";
 import { outside } from "../../../../test/builders/outside.ts";
 import { placed, placedWith, SHOP } from "../../../../test/builders/placed.ts";
@@ -72,7 +72,7 @@ describe("required node affinity", () => {
     expect(text(again)).toBe(text(once));
   });
 
-  test("of two policies is the same to the byte in whichever order they are listed", () => {
+  test("of two policies is the same to the byte in any order", () => {
     const [one, other] = [
       [SHOP, two, disks],
       [disks, two, SHOP],
@@ -80,7 +80,7 @@ describe("required node affinity", () => {
     expect(other).toBe(one);
   });
 
-  test("that contradicts the pod's is left out, the rest of the policy is not, and a warning says so", () => {
+  test("that contradicts the pod's is left out, the rest of the policy is not, with a warning", () => {
     const zone = policy("zone", {
       affinity: requiring([within("zone", "a")]),
       nodeSelector: { pool: "etcd" },
@@ -91,7 +91,7 @@ describe("required node affinity", () => {
     expect(answer.warnings.join()).toMatch(/zone/);
   });
 
-  test("that contradicts is refused where the policy says so", () => {
+  test("that contradicts is refused if the policy says so", () => {
     const strict = policy("strict", { affinity: requiring([within("zone", "a")]), onConflict: "Refuse" });
     const { answer } = placed([SHOP, strict], podWith({ affinity: requiring([within("zone", "b")]) }));
     expect(answer.allowed).toBe(false);
@@ -105,7 +105,7 @@ describe("required node affinity", () => {
       [{ matchExpressions: [within("pool", "x"), within("zone", "a")] }],
     ],
     [
-      "an empty term of the pod matches nothing, and goes on matching nothing",
+      "an empty term of the pod still matches nothing",
       requiring([within("zone", "a")]),
       requiring([]),
       [{ matchExpressions: [] }],
@@ -131,7 +131,7 @@ test.each<[string, JsonObject, JsonObject, number]>([
     2,
   ],
   [
-    "another time is another opinion of the same toleration, and the pod's stays",
+    "another time is another value of the same toleration, and the pod's stays",
     { key: "a", operator: "Exists", effect: "NoExecute", tolerationSeconds: 60 },
     { key: "a", operator: "Exists", effect: "NoExecute" },
     1,
@@ -146,7 +146,7 @@ test.each<[string, JsonObject, JsonObject, number]>([
   expect(listAt(object, "spec", "tolerations")[0]).toEqual(present);
 });
 
-test("a pod that tolerates everything goes on doing so, whatever a policy adds", () => {
+test("a pod that tolerates everything still does, whatever a policy adds", () => {
   const wanted = { key: "a", operator: "Exists", effect: "NoExecute", tolerationSeconds: 60 };
   const { object } = placed(
     [SHOP, policy("p", { tolerations: [wanted] })],
@@ -155,7 +155,7 @@ test("a pod that tolerates everything goes on doing so, whatever a policy adds",
   expect(listAt(object, "spec", "tolerations")[0]).toEqual({ operator: "Exists" });
 });
 
-test("a nodeSelector key that the pod has stays the pod's, and the policy's other keys are added", () => {
+test("a nodeSelector key of the pod keeps its value, and the policy's other keys are added", () => {
   const { object, answer } = placed(
     [SHOP, policy("p", { nodeSelector: { pool: "etcd", disk: "ssd" } })],
     podWith({ nodeSelector: { pool: "web" } }),
@@ -178,9 +178,9 @@ describe("an update that may not be changed", () => {
   const bare = podWith({});
 
   test.each<[string, JsonObject, JsonObject]>([
-    ["a finalizer goes from a Job", workload("batch/v1", "Job", {}), job],
+    ["a finalizer removed from a Job", workload("batch/v1", "Job", {}), job],
     [
-      "a finalizer goes from a pod",
+      "a finalizer removed from a pod",
       bare,
       pod({ metadata: { finalizers: ["batch.kubernetes.io/job-tracking"] } }),
     ],
@@ -213,7 +213,7 @@ describe("an update that may not be changed", () => {
 });
 
 describe("one policy that can't be read", () => {
-  test("keeps no other from all that it wants", () => {
+  test("does not prevent another policy from applying completely", () => {
     const broken = policy("broken", { podSelector: { matchExpressions: [{ key: "a", operator: "Inn" }] } });
     const good = policy("good", {
       tolerations: [{ key: "a", operator: "Exists" }],
@@ -225,7 +225,7 @@ describe("one policy that can't be read", () => {
   });
 });
 
-test("a ReplicationController without a template is let in as it is", () => {
+test("a ReplicationController without a template is admitted unchanged", () => {
   const controller = {
     apiVersion: "v1",
     kind: "ReplicationController",
@@ -239,7 +239,7 @@ test("a ReplicationController without a template is let in as it is", () => {
   expect(evaluation.draft.edits).toEqual([]);
 });
 
-test("twenty policies of both kinds, each with something of its own: all of it is there, in one order", () => {
+test("twenty policies of both kinds, each with its own value: all are applied, in one order", () => {
   const known = Array.from({ length: 20 }, (_, i) => {
     const spec = { podSelector: {}, tolerations: [{ key: `k${i}`, operator: "Exists" }] };
     return i % 2 === 0
@@ -270,20 +270,20 @@ describe("counted", () => {
   const owner = controlledBy("apps/v1", "DaemonSet", "agents");
 
   test.each<[string, JsonObject, "allow" | "patch" | "deny"]>([
-    ["a pod that a policy wants", pod({ labels: { app: "web" } }), "patch"],
-    ["one that none wants", pod({ labels: { app: "none" } }), "allow"],
-    ["one that is left alone", pod({ labels: { app: "web" }, owner }), "allow"],
+    ["a pod that a policy selects", pod({ labels: { app: "web" } }), "patch"],
+    ["one that none selects", pod({ labels: { app: "none" } }), "allow"],
+    ["one that is exempt", pod({ labels: { app: "web" }, owner }), "allow"],
     [
       "one that is refused",
       pod({ labels: { app: "strict" }, spec: { ...CONTAINERS, nodeSelector: { pool: "other" } } }),
       "deny",
     ],
     [
-      "one that has it already",
+      "one that already has it",
       pod({ labels: { app: "web" }, spec: { ...CONTAINERS, nodeSelector: { pool: "web" } } }),
       "allow",
     ],
-  ])("%s: as one decision of each hook that was asked, no more and no less", (_what, object, verdict) => {
+  ])("%s: one decision for each hook that ran", (_what, object, verdict) => {
     const { evaluation } = placed(known, object);
     const decisions = effectsOf(evaluation).counts.filter(({ metric }) => metric === "usher_decisions_total");
     expect(decisions).toHaveLength(evaluation.asked.length);

@@ -13,14 +13,14 @@ const toleration = (key: string, seconds?: number) => ({
   ...(seconds === undefined ? {} : { tolerationSeconds: seconds }),
 });
 
-/** What is known of a list that can be read. */
+/** The cached data of a readable list. */
 function known(lists: KnownLists, elements: readonly Json[]): KnownList {
   const found = lists.of(tolerations, elements);
   if (found === undefined) throw new Error("the list should be readable");
   return found;
 }
 
-test("a list is read once, and follows what is added at its end", () => {
+test("a list is read once, and follows appended elements", () => {
   const lists = new KnownLists();
   const elements: Json[] = [toleration("a")];
   const list = known(lists, elements);
@@ -32,7 +32,7 @@ test("a list is read once, and follows what is added at its end", () => {
   expect(list.has(canonical(toleration("b")))).toBe(true);
 });
 
-test("what was undone is no longer known", () => {
+test("undone elements are no longer known", () => {
   const lists = new KnownLists();
   const elements: Json[] = [toleration("a")];
   const list = known(lists, elements);
@@ -42,7 +42,7 @@ test("what was undone is no longer known", () => {
   expect(known(lists, elements).has(canonical(toleration("b")))).toBe(false);
 });
 
-test("another list in its place is read anew", () => {
+test("another list in its place is read again", () => {
   const lists = new KnownLists();
   expect(known(lists, [toleration("a")]).has(canonical(toleration("a")))).toBe(true);
   expect(known(lists, [toleration("b")]).has(canonical(toleration("a")))).toBe(false);

@@ -1,9 +1,9 @@
 import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
 import { listRoom, readableElements } from "../../../core/provenance/annotation.ts";
 
-/** How elements of a list are told apart. */
+/** How elements of a list are distinguished. */
 export interface Elements {
-  /** One text for one meaning: elements that mean the same have the same text. */
+  /** One string per meaning: equivalent elements have the same string. */
   readonly meaning: (element: Json) => string;
   /** Elements with the same key exclude each other in a pod, unless they mean the same. */
   readonly key?: (element: Json) => string;
@@ -22,7 +22,7 @@ export class KnownLists {
   readonly #unreadable = new Set<readonly Json[]>();
   readonly #covered = new Map<Elements, (element: JsonObject) => boolean>();
 
-  /** Whether the pod's own elements cover another, as they were before any policy of this merge added to them. */
+  /** Whether the pod's own elements, before any policy of this merge, cover another. */
   covered(list: Elements, read: () => (element: JsonObject) => boolean): (element: JsonObject) => boolean {
     const covered = this.#covered.get(list) ?? read();
     this.#covered.set(list, covered);
@@ -62,7 +62,7 @@ export class KnownList {
     for (const element of readable) this.#note(element, list.meaning(element), list.key?.(element));
   }
 
-  /** Elements are appended, and removed again where a policy is refused; a list in another order is another list. */
+  /** Elements are appended, and removed again if a policy is refused; a list in another order is another list. */
   isOf(elements: readonly Json[]): boolean {
     return elements === this.#elements && elements.length === this.#length;
   }

@@ -27,7 +27,7 @@ const spread = (topologyKey: string, further: JsonObject = {}) => ({
   ...further,
 });
 
-/** One list each: what a policy wants, what it is as a pod's spec, an old value, and both merged. */
+/** One list each: the policy's value, its form in a pod's spec, an old value, and both merged. */
 const LISTS: [string, Fields, (list: Json[]) => JsonObject, wanted: JsonObject, other: JsonObject][] = [
   [
     "preferred node affinity",
@@ -90,12 +90,12 @@ const LISTS: [string, Fields, (list: Json[]) => JsonObject, wanted: JsonObject, 
 /** The rows of the original's common table that a request can have. */
 describe.each(LISTS)("%s", (_what, criteria, spec, wanted, other) => {
   test.each<[string, Fields, before: JsonObject, after: JsonObject]>([
-    ["nothing wanted, nothing there", {}, {}, {}],
+    ["nothing required, nothing present", {}, {}, {}],
     ["nothing wanted", {}, spec([wanted]), spec([wanted])],
     ["the same is there", criteria, spec([wanted]), spec([wanted])],
     ["nothing there", criteria, {}, spec([wanted])],
     ["an empty list", criteria, spec([]), spec([wanted])],
-    ["another is there: that comes first", criteria, spec([other]), spec([other, wanted])],
+    ["another is present: that comes first", criteria, spec([other]), spec([other, wanted])],
     ["both are there, the other way round", criteria, spec([wanted, other]), spec([wanted, other])],
   ])("%s", (_row, asked, before, after) => {
     const first = mergedSpec({ containers: [], ...before }, [placementRequest(asked)]);
@@ -103,7 +103,7 @@ describe.each(LISTS)("%s", (_what, criteria, spec, wanted, other) => {
     expect(merged(first.object, [placementRequest(asked)]).patch).toEqual([]);
   });
 
-  test("what is no list is left alone, and told", () => {
+  test("a value that is not a list is left alone, and reported", () => {
     const { findings, patch } = mergedSpec(again(spec("hostile" as unknown as Json[])), [
       placementRequest(criteria),
     ]);
@@ -111,7 +111,7 @@ describe.each(LISTS)("%s", (_what, criteria, spec, wanted, other) => {
     expect(findings).toMatchObject([{ outcome: "failed", warn: 80 }]);
   });
 
-  test("where the API server takes it no more it is skipped, and told; restored it is all the same", () => {
+  test("if it is immutable it is skipped, and reported; it is still restored", () => {
     const immutable = Object.fromEntries(Object.keys(criteria).map((name) => [name, "immutable here"]));
     const limits = { immutable };
     const { patch, findings } = mergedSpec({}, [placementRequest(criteria)], { limits });
@@ -133,7 +133,13 @@ describe("tolerations", () => {
     ["another time: the pod's stays", { ...KEYED, tolerationSeconds: 5 }, KEYED, false, "skipped"],
     ["no time where the pod has one", KEYED, { ...KEYED, tolerationSeconds: 5 }, false, "skipped"],
     ["every taint borne by the pod", KEYED, { operator: "Exists" }, false, "same"],
-    ["a key of which the pod bears all values", KEYED, { key: "pool", operator: "Exists" }, false, "same"],
+    [
+      "a key of which the pod tolerates all values",
+      KEYED,
+      { key: "pool", operator: "Exists" },
+      false,
+      "same",
+    ],
     [
       "a wider one for a time",
       KEYED,
@@ -157,7 +163,7 @@ describe("tolerations", () => {
     expect(findings.map((one) => one.outcome)).toEqual([outcome]);
   });
 
-  test("a wider one of another policy covers nothing: it may go with that policy", () => {
+  test("a wider one of another policy covers nothing: it may be removed with that policy", () => {
     const wide = { operator: "Exists" };
     const requests = [wide, KEYED].map((one, i) =>
       placementRequest({ tolerations: [one] }, { name: `p${i}` }),
@@ -167,7 +173,7 @@ describe("tolerations", () => {
     expect(merged(object, requests).patch).toEqual([]);
   });
 
-  test("what was added once is restored beside a wider one", () => {
+  test("an earlier injection is restored beside a wider one", () => {
     const wide = { operator: "Exists" };
     const request = placementRequest({ tolerations: [KEYED] }, { restoring: true });
     expect(mergedSpec({ tolerations: [wide] }, [request]).spec["tolerations"]).toEqual([wide, KEYED]);
@@ -188,7 +194,7 @@ describe("tolerations", () => {
 });
 
 describe("topology spread", () => {
-  test("the same pair in other words: the pod's stays", () => {
+  test("an equivalent pair in another spelling: the pod's stays", () => {
     const own = [spread("zone", { maxSkew: 2 })];
     const asked = placementRequest({
       topologySpreadConstraints: [spread("zone"), spread("zone", { whenUnsatisfiable: "ScheduleAnyway" })],

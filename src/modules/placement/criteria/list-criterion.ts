@@ -18,29 +18,29 @@ import { type Enforced, unmetElements } from "./unmet.ts";
 import { sizeOf, valuesIn } from "./work-limit.ts";
 
 /**
- * A list is extended up to this, and read up to twice as many: between the two an object has room for what the API server adds. No
- * workload comes near; but an object may hold a hundred thousand.
+ * A list is extended up to this, and read up to twice as many: between the two an object has space for the API server's
+ * additions. No workload comes near; but an object may have a hundred thousand.
  */
 const MAX_ELEMENTS = MAX_LIST_LENGTH / 2;
 
 type Optional = "excluded" | "judgedBy" | "consumedByPod" | "kubelet" | "celRules" | "contradictions";
 
-/** What one list differs in from the others. */
+/** The specifics of one list. */
 interface ListOptions extends Elements, Pick<Criterion<readonly JsonObject[]>, Optional | "mutability"> {
   readonly name: string;
   readonly path: Path;
   /** One element, in a sentence: `toleration`. */
   readonly text: string;
   readonly schema: z.ZodType;
-  /** What the API server would refuse in an element. */
+  /** The API server's errors for an element. */
   readonly check: ElementCheck;
-  /** One element, for people. */
+  /** One element, in readable form. */
   readonly describe: (element: JsonObject) => string;
-  /** Whether elements of the pod's own make another needless. */
+  /** Whether the pod's own elements make another needless. */
   readonly covering?: (own: readonly Json[]) => (element: JsonObject) => boolean;
   /** How it is enforced; absent: a preference. */
   readonly enforced?: Enforced;
-  /** The fields of which the API server takes each combination once. @default a repeated element is applied once, with a warning */
+  /** The fields whose combination the API server accepts once. @default a repeated element is applied once, with a warning */
   readonly unique?: readonly string[];
 }
 
@@ -161,7 +161,8 @@ function mergeList(
 }
 
 /**
- * By what the pod has of its own: an element of another policy may go with that policy. What is restored was added once, and stays.
+ * By the pod's own elements: an element of another policy may be removed with that policy. A restored element was added
+ * once, and stays.
  */
 function isCovered({ draft, spec, lists }: MergeContext, list: ListOptions, element: JsonObject): boolean {
   const { covering } = list;
@@ -203,10 +204,10 @@ function reportTooLong(report: Report, path: Path, text: string): void {
   report.failed(path, "USHER-P12", message);
 }
 
-/** What the API server would refuse in one element of a list. */
+/** The API server's errors for one element of a list. */
 type ElementCheck = (value: Json, path: Path) => readonly { readonly path: Path; readonly message: string }[];
 
-/** The elements that a policy's spec has at a path; none of what can't be read, which is a problem. */
+/** The elements of a policy's spec at a path; empty if unreadable, which is a problem. */
 function parseList(
   spec: JsonObject,
   path: Path,
@@ -226,7 +227,7 @@ function parseList(
   return storedForm(value);
 }
 
-/** Elements that agree in what the API server takes once. */
+/** Elements with the same key fields, which the API server accepts once. */
 function repeated(list: readonly JsonObject[], path: Path, unique: readonly string[]): Problem[] {
   const seen = new Set<string>();
   return list.flatMap((item, i) => {

@@ -24,7 +24,7 @@ const target = fc
   );
 
 describe("for any requests and any object", () => {
-  test("applied one to five times gives the same bytes", () => {
+  test("applying one to five times gives the same bytes", () => {
     fc.assert(
       fc.property(target, requests, ({ object, merging }, list) => {
         const first = merged(object, list, merging);
@@ -39,7 +39,7 @@ describe("for any requests and any object", () => {
     );
   });
 
-  test("the patch gives the object, and all else is as it was", () => {
+  test("the patch gives the object, and everything else is unchanged", () => {
     fc.assert(
       fc.property(target, requests, ({ object, merging }, list) => {
         const { object: after, patch } = merged(object, list, merging);
@@ -52,7 +52,7 @@ describe("for any requests and any object", () => {
     );
   });
 
-  test("no node comes to be allowed that was not, and where some could be met some still can", () => {
+  test("no further node is allowed, and if some could match some still can", () => {
     let narrowed = 0;
     fc.assert(
       fc.property(anySpec, requests, (spec, list) => {
@@ -118,7 +118,7 @@ test("any order of policies gives the same bytes, through the whole module", () 
   );
   fc.assert(
     fc.property(shuffled, anySpec, ([list, other], spec) => {
-      // Nothing of these names anything that would have to be looked up.
+      // None of these names an object that would have to be looked up.
       const bare = (one: (typeof list)[number]) =>
         ({ ...one, spec: { ...(one["spec"] as object), nodeName: null } }) as typeof one;
       const first = placed([SHOP, ...list.map(bare)], deployment({ spec }));

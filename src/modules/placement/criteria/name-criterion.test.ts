@@ -43,7 +43,7 @@ describe.each(["nodeName", "runtimeClassName", "priorityClassName", "schedulerNa
       });
     });
 
-    test("is put back, but not over what the user says", () => {
+    test("is restored, but not over the user's value", () => {
       const back = placementRequest({ [field]: "new" }, { restoring: true });
       expect(mergedSpec({}, [back]).spec[field]).toBe("new");
       const kept = mergedSpec({ [field]: "mine" }, [back]);
@@ -51,7 +51,7 @@ describe.each(["nodeName", "runtimeClassName", "priorityClassName", "schedulerNa
       expect(kept.findings).toEqual([]);
     });
 
-    test("where it can't be written", () => {
+    test("is skipped if it can't be written", () => {
       const { findings, patch } = merged({ ...pod(), spec: "x" }, [placementRequest({ [field]: "new" })]);
       expect(patch).toEqual([]);
       expect(findings).toMatchObject([{ outcome: "failed" }]);
@@ -69,7 +69,7 @@ describe.each(["nodeName", "runtimeClassName", "priorityClassName", "schedulerNa
 describe("priorityClassName and the numbers that follow from it", () => {
   const OWN = { priority: 0, preemptionPolicy: "PreemptLowerPriority" };
 
-  test("go from a pod, stay in a template, stay with the pod's own class", () => {
+  test("are removed from a pod, stay in a template, stay with the pod's own class", () => {
     const asked = placementRequest({ priorityClassName: "high" });
     expect(mergedSpec(OWN, [asked]).spec).toEqual({ priorityClassName: "high" });
     expect(mergedSpec(OWN, [asked]).patch).toContainEqual({ op: "remove", path: "/spec/priority" });
@@ -101,13 +101,13 @@ describe("a node and a gate", () => {
       { nodeName: "n" },
     ],
     [
-      "one policy wants both",
+      "one policy has both",
       {},
       [placementRequest({ nodeName: "n", schedulingGates: [{ name: "g" }] })],
       { schedulingGates: [{ name: "g" }] },
     ],
     [
-      "the first policy wants the node",
+      "the first policy has the node",
       {},
       [
         placementRequest({ nodeName: "n" }, { name: "a" }),

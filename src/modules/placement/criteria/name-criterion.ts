@@ -12,10 +12,10 @@ import { sizeOf } from "./work-limit.ts";
 
 type Common = "excluded" | "reference" | "derived" | "kubelet" | "celRules" | "warnings" | "contradictions";
 
-/** What one name differs in from the others. */
+/** The specifics of one name. */
 interface NameOptions extends Pick<Criterion<string>, Common | "mutability"> {
   readonly description: string;
-  /** Kubernetes takes any text: it is not the name of an object. @default a DNS subdomain */
+  /** Kubernetes accepts any string: it is not the name of an object. @default a DNS subdomain */
   readonly anyText?: true;
   /** A value that the API server fills in: it counts as unset unless the author of the object chose it. */
   readonly defaulted?: {
@@ -47,7 +47,7 @@ export function nameCriterion(
     const text = `${field} ${wanted}`;
     if (present === wanted) {
       report.same(path, text);
-      // Otherwise the next policy would take the default, which this one wants, for unset.
+      // Otherwise the next policy would treat this policy's default as unset.
       if (wanted === defaulted?.value && !holders.has(field)) holders.set(field, report.request.ref);
       return;
     }

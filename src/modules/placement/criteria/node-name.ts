@@ -35,7 +35,7 @@ export const nodeName = nameCriterion("nodeName", {
   warnings: bypassed,
 });
 
-/** A pod with a gate may have no node, whichever of the two came first. A policy that brings both brings the gate. */
+/** A pod with a gate may have no node, whichever of the two came first. If a policy has both, the gate is added. */
 function excludedByGate(podSpec: Json | undefined, criteria: Criteria, limits: Limits): string | undefined {
   const brings =
     wantedOf(criteria, schedulingGates) !== undefined &&
@@ -44,7 +44,7 @@ function excludedByGate(podSpec: Json | undefined, criteria: Criteria, limits: L
   return brings || isGatedSpec(podSpec) ? "a pod with scheduling gates can't have a node" : undefined;
 }
 
-/** What only the scheduler looks at has no effect; what the kubelet checks can make it reject the pod. */
+/** Criteria that only the scheduler reads have no effect; those that the kubelet checks can make it reject the pod. */
 function bypassed(_wanted: string, criteria: Criteria): Problem[] {
   const texts = (by: "checks" | "ignores") => [
     ...new Set(criteria.filter((want) => want.criterion.kubelet === by).map((want) => want.criterion.text)),

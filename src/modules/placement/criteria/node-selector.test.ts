@@ -18,9 +18,9 @@ const V = { newKey: "newValue" };
 /** The rows of the original's table that a request can have, for nodeSelector. */
 describe("one policy, one pod", () => {
   test.each<[string, policy: Json | undefined, pod: Json | undefined, expected: Json | undefined]>([
-    ["none into empty", undefined, undefined, undefined],
+    ["none into an empty one", undefined, undefined, undefined],
     ["an empty one into empty", {}, undefined, undefined],
-    ["none into what has it", undefined, V, V],
+    ["none into one that has it", undefined, V, V],
     ["the same again", V, V, V],
     ["into empty", V, undefined, V],
     ["into an empty map", V, {}, V],
@@ -28,7 +28,7 @@ describe("one policy, one pod", () => {
     ["beside another key", V, { oldKey: "oldValue" }, { oldKey: "oldValue", ...V }],
     ["same key, another value: the pod's stays", V, { newKey: "oldValue" }, { newKey: "oldValue" }],
     ["same key with an empty value: it is a value", V, { newKey: "" }, { newKey: "" }],
-    ["a key that is null is none", V, { newKey: null }, V],
+    ["a null key is absent", V, { newKey: null }, V],
     ["one key conflicts, the other is added", { a: "1", b: "2" }, { a: "9" }, { a: "9", b: "2" }],
     ["keys with slashes and dots", { "a.b/c": "x" }, undefined, { "a.b/c": "x" }],
   ])("%s", (_what, wanted, present, expected) => {
@@ -39,7 +39,7 @@ describe("one policy, one pod", () => {
       const first = placed([SHOP, policy(wanted)], sent);
       expect(first.answer.allowed).toBe(true);
       expect(first.nodeSelector).toEqual(expected);
-      // Nothing else but the note has changed, and a second time nothing has.
+      // Only the provenance annotation has changed, and a second time nothing has.
       const paths = first.answer.patch.map(({ path }) => path);
       for (const path of paths) expect(path).toMatch(/nodeSelector|\/metadata\/annotations/);
       expect(placed([SHOP, policy(wanted)], first.object).answer.patch).toEqual([]);
@@ -47,7 +47,7 @@ describe("one policy, one pod", () => {
   });
 });
 
-describe("what is told", () => {
+describe("findings", () => {
   test("a conflict with the pod", () => {
     const { answer, evaluation } = placed(
       [SHOP, policy({ zone: "a" })],
@@ -62,7 +62,7 @@ describe("what is told", () => {
     ]);
   });
 
-  test("a conflict between policies names the one that was first", () => {
+  test("a conflict between policies names the first one", () => {
     const { answer, nodeSelector } = placed(
       [SHOP, policy({ zone: "b" }, "b"), policy({ zone: "a" }, "a")],
       pod(),
@@ -73,7 +73,7 @@ describe("what is told", () => {
     ]);
   });
 
-  test("agreement between policies is no conflict", () => {
+  test("equal values of policies are not a conflict", () => {
     const { answer, evaluation } = placed(
       [SHOP, policy({ zone: "a" }, "b"), policy({ zone: "a" }, "a")],
       pod(),
@@ -85,7 +85,7 @@ describe("what is told", () => {
     ]);
   });
 
-  test("who put what there", () => {
+  test("provenance records the origin", () => {
     const { object } = placed([SHOP, policy({ zone: "a", disk: "ssd" })], deployment());
     expect(object).toHaveProperty(
       ["metadata", "annotations", PROVENANCE],
@@ -103,12 +103,12 @@ describe("what is told", () => {
   });
 });
 
-describe("hostile shapes: an answer, and no patch of what can't be patched", () => {
+describe("hostile shapes get an answer, and no invalid patch", () => {
   test.each<[string, JsonObject]>([
     ["a text", pod({ spec: { nodeSelector: "zone=a" } })],
     ["a list", pod({ spec: { nodeSelector: ["zone"] } })],
     ["a number", pod({ spec: { nodeSelector: 17 } })],
-    ["a spec that is a text", { ...pod(), spec: "x" }],
+    ["a spec that is a string", { ...pod(), spec: "x" }],
     ["a spec that is a list", { ...pod(), spec: [] }],
   ])("nodeSelector: %s", (_what, sent) => {
     const { answer, evaluation } = placed([SHOP, policy({ zone: "a" })], sent);
@@ -117,7 +117,7 @@ describe("hostile shapes: an answer, and no patch of what can't be patched", () 
     expect(evaluation.findings).toMatchObject([{ outcome: "failed" }]);
   });
 
-  test("a value of the pod that is no text stays, and is told", () => {
+  test("a pod's value that is not a string stays, and is reported", () => {
     const { answer } = placed(
       [SHOP, policy({ zone: "a" })],
       pod({ spec: { nodeSelector: { zone: { deep: true } } } }),
@@ -137,7 +137,7 @@ describe("hostile shapes: an answer, and no patch of what can't be patched", () 
 
   test.each<[string, JsonObject]>([
     ["no template", { ...deployment(), spec: {} }],
-    ["a template that is a text", { ...deployment(), spec: { template: "x" } }],
+    ["a template that is a string", { ...deployment(), spec: { template: "x" } }],
     ["a spec that is null", { ...deployment(), spec: null }],
     ["no spec", { apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "web", namespace: "shop" } }],
     [
@@ -161,7 +161,7 @@ describe("hostile shapes: an answer, and no patch of what can't be patched", () 
     ["a list", ["app"]],
     ["a text", "app=web"],
     ["null", null],
-    ["values that are no texts", { app: 1, tier: null, x: { deep: [] } }],
+    ["values that are not strings", { app: 1, tier: null, x: { deep: [] } }],
     ["__proto__", JSON.parse('{"__proto__": "x", "constructor": "y"}')],
   ])("labels: %s", (_what, labels) => {
     const all = placed([SHOP, policy({ zone: "a" })], pod({ labels }));

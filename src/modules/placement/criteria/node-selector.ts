@@ -128,13 +128,13 @@ export function labelsOf(all: readonly Criteria[]): ReadonlyMap<string, string> 
   return labels;
 }
 
-/** Whether a further key leaves no term that any node could match, where there was one before. */
+/** Whether a further key leaves no term that any node could match, if there was one before. */
 function contradicts({ draft, spec, terms: parsed }: MergeContext, key: string, value: string): boolean {
   // Most pods have no affinity at all.
   if (draft.get(...spec, "affinity") === undefined) return false;
   const podSpec = draft.get(...spec);
   const list = listAt(podSpec, ...REQUIRED_TERMS);
-  // Reported where the policy's own terms are merged; labels are not held back for it.
+  // Reported when the policy's own terms are merged; labels are not skipped for it.
   if (list.length === 0 || typeof parsed.sizeOf(list) === "string") return false;
   const terms = list.map((term) => parsed.of(term));
   // A label that no term names changes nothing for any.
@@ -162,7 +162,7 @@ function isPinned({ requiredTerms: { terms } }: ComparedPod, key: string, value:
   );
 }
 
-/** The keys below a map that places name. A deeper place is no label. */
+/** The keys below a map that paths name. A deeper path is not a label. */
 function keysIn(places: readonly string[], map: Path): string[] {
   const prefix = `${pointer(map)}/`;
   return places.flatMap((place) => {

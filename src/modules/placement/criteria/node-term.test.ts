@@ -28,7 +28,7 @@ test.each<[string, JsonObject, boolean, selector?: [string, string][]]>([
   ["another value remains", term("zone=a|b", "zone!=a"), true],
   ["excluded only: absent will do", term("zone!=a", "!zone"), true],
   ["there and not there", term("zone", "!zone"), false],
-  ["a value of what is not there", term("zone=a", "!zone"), false],
+  ["a value of an absent label", term("zone=a", "!zone"), false],
   ["there, with no value that is named", term("zone", "zone!=a|b"), true],
   ["a number between", term("cores>4", "cores<6"), true],
   ["no number between", term("cores>4", "cores<5"), false],
@@ -36,7 +36,7 @@ test.each<[string, JsonObject, boolean, selector?: [string, string][]]>([
   ["zero is the least", term("cores<1"), true],
   ["no number above the largest", term(`cores>${LARGEST}`), false],
   ["the only number excluded by one spelling", term("cores>4", "cores<6", "cores!=5"), true],
-  ["a number and a text", term("cores>4", "cores=many"), false],
+  ["a number and a string", term("cores>4", "cores=many"), false],
   ["a number in range", term("cores>4", "cores=2|8"), true],
   ["a number, but absent", term("cores>4", "!cores"), false],
   ["one node", term("@n1"), true],
@@ -62,9 +62,9 @@ test.each<[string, Json]>([
   ["a text", "zone=a"],
   ["null", null],
   ["an operator that does not exist", { matchExpressions: [{ key: "zone", operator: "Is", values: ["a"] }] }],
-  ["Gt with a text", { matchExpressions: [{ key: "zone", operator: "Gt", values: ["a"] }] }],
+  ["Gt with a string", { matchExpressions: [{ key: "zone", operator: "Gt", values: ["a"] }] }],
   ["another field of a node", { matchFields: [{ key: "spec.x", operator: "In", values: ["a"] }] }],
-])("what can't be read matches nothing: %s", (_what, one) => {
+])("an unreadable requirement matches nothing: %s", (_what, one) => {
   expect(satisfiable(one, [])).toBe(false);
 });
 
@@ -72,8 +72,9 @@ test("a nodeSelector that can match nothing", () => {
   expect(satisfiable(term("zone=a"), undefined)).toBe(false);
 });
 
-test("as trying all labels says", () => {
-  // Numbers from 0 to 3 with a spelling that no requirement names, and a text that none names: there is no other kind of value.
+test("agrees with trying all labels", () => {
+  // Numbers from 0 to 3 with a spelling that no requirement names, and a string that none names: there is no other kind
+  // of value.
   const values = ["0", "1", "2", "3", "00", "01", "02", "03", "04", "5", "x", "y", "fresh", undefined];
   const named = fc.constantFrom("0", "1", "2", "3", "x", "y");
   const some = fc.uniqueArray(named, { minLength: 1, maxLength: 3 }).map((list) => list.join("|"));
@@ -117,7 +118,7 @@ test("as trying all labels says", () => {
 const anyUsable = anyTerm.filter((one) => Object.keys(one).length > 0);
 const anySelector = anyCriteria.map(({ nodeSelector }) => nodeSelector);
 
-test("two terms go together where a node could meet what they come to", () => {
+test("two terms are compatible if a node could match their combination", () => {
   const seen = new Set<boolean>();
   fc.assert(
     fc.property(anyUsable, anyUsable, anySelector, (a, b, pairs) => {
@@ -129,7 +130,7 @@ test("two terms go together where a node could meet what they come to", () => {
       expect(possible).toBe(satisfiable(both.term, pairs ?? []));
       seen.add(possible);
       if (!possible) return;
-      // What was put together is what would be read from it.
+      // The combination equals its parsed form.
       const read = parseTerm(both.term);
       expect(both.requirements).toEqual(read.requirements);
       expect([both.size, both.values, both.texts]).toEqual([read.size, read.values, read.texts]);

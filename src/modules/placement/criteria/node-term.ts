@@ -243,7 +243,7 @@ export function valuesOfTerm(term: Json): number {
   return values;
 }
 
-/** The required terms of a pod's spec; `undefined` where it has no required node affinity. */
+/** The required terms of a pod's spec; `undefined` if it has no required node affinity. */
 export function requiredTermsOf(podSpec: Json | undefined): readonly Json[] | undefined {
   const required = at(podSpec, ...REQUIRED_NODE_AFFINITY);
   return isObject(required) ? listAt(required, "nodeSelectorTerms") : undefined;
@@ -265,7 +265,7 @@ export function requirementsOf(term: Json): Set<string> {
   return new Set(LISTS.flatMap((list) => listAt(term, list).map((one) => spelled(list, one))));
 }
 
-/** For people: `zone in (a, b) and disk=ssd, or metadata.name=node-1`. */
+/** In readable form: `zone in (a, b) and disk=ssd, or metadata.name=node-1`. */
 export function describeTerms(terms: readonly JsonObject[]): string {
   const shown = terms
     .slice(0, SHOWN)

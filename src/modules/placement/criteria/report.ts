@@ -4,7 +4,7 @@ import type { Json } from "../../../core/json.ts";
 import type { Path } from "../../../core/path.ts";
 import type { MergeContext, PlacementRequest } from "./context.ts";
 
-/** Warnings about what was left out by choice come after those about what could not be done. */
+/** Warnings about deliberate omissions come after those about failures. */
 const WARN_SKIPPED = 60;
 const WARN_FAILED = 80;
 
@@ -19,7 +19,7 @@ export interface Sides {
   readonly wants: string;
 }
 
-/** What becomes of one criterion of one placement request, as findings in one wording. */
+/** The result of one criterion of one placement request, as findings in one wording. */
 export class Report {
   readonly request: PlacementRequest;
   readonly #target: MergeContext;
@@ -48,18 +48,18 @@ export class Report {
     return `policy ${policyName(this.request.ref)}`;
   }
 
-  /** The finding of an edit. `text` says what is there now: `nodeSelector zone=a`. */
+  /** The finding of an edit. `text` describes the new value: `nodeSelector zone=a`. */
   applied(path: Path, text: string, was: boolean): Finding {
     const { ref: policy, restoring } = this.request;
     const rule = this.#rule;
-    // What was removed to be written again is no change.
+    // A value that was removed to be rewritten is not a change.
     if (was) return { policy, rule, path, outcome: "same", message: `${text} already present` };
     if (restoring) return { policy, rule: "restore", path, outcome: "applied", message: `${text} restored` };
     const event = eventAbout(policy, "Normal", "PlacementApplied");
     return { policy, rule, path, outcome: "applied", message: text, event };
   }
 
-  /** The object has it already. Not reported of what is only restored. */
+  /** The object already has it. Not reported for a restore. */
   same(path: Path, text: string, elements?: readonly Json[]): void {
     const { ref: policy, restoring } = this.request;
     if (restoring) return;
@@ -68,7 +68,7 @@ export class Report {
     this.#findings.push({ policy, rule: this.#rule, path, outcome: "same", ...added, message });
   }
 
-  /** The object, or a policy before, has another value, which is kept. */
+  /** The object, or an earlier policy, has another value, which is kept. */
   conflict(path: Path, code: string, { field, holder, has, wants }: Sides): void {
     const owner = this.holderOf(holder);
     this.#conflict(
@@ -80,7 +80,10 @@ export class Report {
     );
   }
 
-  /** No node can meet the policy's part and what is there. Restored it would make a pod that can run one that can't, so that is reported too. */
+  /**
+   * No node can match the policy's part and the existing one. Restoring it would make a schedulable pod unschedulable,
+   * so that is reported too.
+   */
   contradiction(path: Path, text: string): void {
     const code = "USHER-P11";
     if (this.restoring) this.skipped(path, code, `${text}; not restored`);
@@ -92,7 +95,7 @@ export class Report {
       );
   }
 
-  /** What the user sets is not restored, without a finding. */
+  /** A value that the user sets is not restored, without a finding. */
   #conflict(path: Path, code: string, message: string): void {
     const { ref: policy, onConflict, restoring } = this.request;
     if (restoring) return;
@@ -112,7 +115,7 @@ export class Report {
       });
   }
 
-  /** A part was left out though nothing conflicts with it. */
+  /** A part was left out although nothing conflicts with it. */
   skipped(path: Path, code: string, message: string): void {
     const { ref: policy } = this.request;
     this.#findings.push({
@@ -127,7 +130,7 @@ export class Report {
     });
   }
 
-  /** A part could not be done. A policy that fails closed refuses; but an object that was admitted once is never refused for a restore. */
+  /** A part could not be applied. A fail-closed policy refuses; but an already admitted object is never refused for a restore. */
   failed(path: Path, code: string, message: string): void {
     const { ref: policy, failure, restoring } = this.request;
     const common = { policy, rule: this.#rule, path, code, message };
@@ -135,13 +138,13 @@ export class Report {
     else this.#findings.push({ ...common, outcome: "failed", warn: WARN_FAILED });
   }
 
-  /** The object has a shape that no API server sends. Never a reason to refuse it, whatever the policy says. */
+  /** The object has a shape that no API server sends. Never a reason to refuse it, for any policy. */
   unwritable(path: Path, message: string): void {
     const { ref: policy } = this.request;
     this.#findings.push({ policy, rule: this.#rule, path, message, outcome: "failed", warn: WARN_FAILED });
   }
 
-  /** Whether the API server refuses this field on this object; reported, where it does. It takes what the stored object has. */
+  /** Whether the API server refuses this field on this object; reported if it does. It accepts the stored object's value. */
   immutable(path: Path): boolean {
     const { immutable, impossible } = this.#target.limits;
     const why = this.restoring ? undefined : immutable[this.#name];
@@ -151,7 +154,7 @@ export class Report {
     return true;
   }
 
-  /** What set the value that is at a place now. */
+  /** The origin of the current value at a path. */
   holderOf(place: string): string {
     const ref = this.#target.holders.get(place);
     return ref === undefined ? "the pod" : `policy ${policyName(ref)}`;

@@ -15,7 +15,7 @@ const LIST = `/spec/${PLACE.join("/")}`;
 
 const wants = (...terms: JsonObject[]) => placementRequest({ requiredNodeAffinity: terms });
 
-/** A row: what the pod has, what the policy wants, what comes of it. Applied again it must change nothing. */
+/** A row: the pod, the policy, the result. Applying it again must change nothing. */
 type Row = [
   string,
   own: JsonObject[] | undefined,
@@ -49,7 +49,7 @@ describe("the terms", () => {
       "applied",
     ],
     [
-      "what both say, once",
+      "common requirements, once",
       [term("zone=a", "disk=ssd")],
       [term("zone=a", "cpu")],
       [term("zone=a", "disk=ssd", "cpu")],
@@ -63,30 +63,30 @@ describe("the terms", () => {
       "applied",
     ],
     [
-      "a term that has all of one of theirs stays",
+      "a term that has all of one of the policy's stays",
       [term("zone=a", "x"), term("y")],
       [term("zone=a"), term("zone=b")],
       [term("zone=a", "x"), term("y", "zone=a"), term("y", "zone=b")],
       "applied",
     ],
     [
-      "combinations that come to the same, once",
+      "equal combinations, once",
       [term("x"), term("x", "y")],
       [term("y", "z")],
       [term("x", "y", "z")],
       "applied",
     ],
-    // What no node could meet.
+    // Contradictions.
     ["a contradiction: the pod's stays", [term("zone=a")], [term("zone=b")], [term("zone=a")], "skipped"],
     [
-      "what contradicts is left out while something remains",
+      "a contradicting one is left out while another remains",
       [term("zone=a"), term("zone=b")],
       [term("zone=b")],
       [term("zone=b")],
       "applied",
     ],
     [
-      "of theirs as well",
+      "of the policy's as well",
       [term("zone=a")],
       [term("zone=b"), term("cpu")],
       [term("zone=a", "cpu")],
@@ -96,15 +96,15 @@ describe("the terms", () => {
     ["numbers", [term("cores>8")], [term("cores<4")], [term("cores>8")], "skipped"],
     // Terms that match no node.
     [
-      "an empty one of theirs is none",
+      "an empty one of the policy is ignored",
       [term("zone=a")],
       [{}, term("cpu")],
       [term("zone=a", "cpu")],
       "applied",
     ],
-    ["an empty one of theirs into none", undefined, [{}, term("cpu")], [term("cpu")], "applied"],
-    ["only empty ones of theirs", [term("zone=a")], [{}], [term("zone=a")], "skipped"],
-    ["only empty ones of theirs into none", undefined, [{}], undefined, "skipped"],
+    ["an empty one of the policy into none", undefined, [{}, term("cpu")], [term("cpu")], "applied"],
+    ["only empty ones of the policy", [term("zone=a")], [{}], [term("zone=a")], "skipped"],
+    ["only empty ones of the policy into none", undefined, [{}], undefined, "skipped"],
     [
       "an empty one of the pod stays empty",
       [{}, term("zone=a")],
@@ -115,7 +115,7 @@ describe("the terms", () => {
     ["only empty ones of the pod: it gains nothing", [{}], [term("cpu")], [{}], "skipped"],
     ["no terms at all match nothing either", [], [term("cpu")], [], "skipped"],
     [
-      "one of the pod that contradicts itself stays",
+      "a self-contradicting one of the pod stays",
       [term("a", "!a"), term("b")],
       [term("cpu")],
       [term("a", "!a"), term("b", "cpu")],
@@ -156,12 +156,12 @@ describe("the terms", () => {
     const { spec, findings } = mergedSpec(own, [key("c")]);
     expect(spec).toEqual({ ...own, nodeSelector: { disk: "ssd" } });
     expect(findings.at(-1)).toMatchObject({ outcome: "skipped", code: "USHER-P11" });
-    // Where no node could be met before either, the key is not to blame.
+    // If no node could match before either, the key is not the cause.
     const never = requiring(term("a", "!a"));
     expect(mergedSpec(never, [key("c")]).spec["nodeSelector"]).toEqual({ zone: "c", disk: "ssd" });
   });
 
-  test("the message says who requires the other thing", () => {
+  test("the message names the owner of the other requirement", () => {
     const report = (own: JsonObject, ...requests: PlacementRequest[]) =>
       mergedSpec(own, requests).findings.at(-1)?.message;
     const theirs = placementRequest({ requiredNodeAffinity: [term("zone=a")] }, { name: "a" });
@@ -175,7 +175,7 @@ describe("the terms", () => {
   });
 });
 
-describe("too much", () => {
+describe("limits", () => {
   const many = (count: number, key: string) => Array.from({ length: count }, (_, i) => term(`${key}${i}=x`));
 
   test("128 terms are written, more are not", () => {
@@ -196,7 +196,7 @@ describe("too much", () => {
     expect(alone.findings).toMatchObject([{ outcome: "failed", code: "USHER-P12" }]);
   });
 
-  test("refused where the policy fails closed, but not when it is only put back", () => {
+  test("refused if the policy fails closed, but not when it is only restored", () => {
     const asked = (change: { restoring?: boolean }) =>
       mergedSpec(requiring(...many(10, "own")), [
         placementRequest({ requiredNodeAffinity: many(13, "their") }, { failure: "Fail", ...change }),
@@ -211,7 +211,7 @@ describe("too much", () => {
   });
 });
 
-describe("a pod at a gate, which only takes further requirements", () => {
+describe("a gated pod, which only accepts further requirements", () => {
   test.each<[string, own: JsonObject, wanted: JsonObject[], expected: JsonObject[] | undefined]>([
     ["a first affinity, of any terms", {}, [term("a"), term("b")], [term("a"), term("b")]],
     [
@@ -220,11 +220,11 @@ describe("a pod at a gate, which only takes further requirements", () => {
       [term("a")],
       [term("x", "a"), term("y", "a")],
     ],
-    ["two terms would make more terms", requiring(term("x")), [term("a"), term("b")], undefined],
+    ["two terms would add terms", requiring(term("x")), [term("a"), term("b")], undefined],
     ["a contradiction would leave a term out", requiring(term("x"), term("!a")), [term("a")], undefined],
     ["of two terms one is impossible", requiring(term("!a")), [term("a"), term("b")], [term("!a", "b")]],
     [
-      "what comes to the same stays two terms",
+      "equal combinations stay two terms",
       requiring(term("x", "y"), term("y", "x")),
       [term("a")],
       [term("x", "y", "a"), term("y", "x", "a")],
@@ -237,7 +237,7 @@ describe("a pod at a gate, which only takes further requirements", () => {
     if (expected === undefined) expect(findings).toMatchObject([{ outcome: "skipped", code: "USHER-P13" }]);
   });
 
-  test("where it can't be written at all", () => {
+  test("skipped if it can't be written at all", () => {
     const limits = { immutable: { requiredNodeAffinity: "it is late" } };
     expect(mergedSpec({}, [wants(term("a"))], { limits })).toMatchObject({
       patch: [],
@@ -251,7 +251,7 @@ describe("a pod at a gate, which only takes further requirements", () => {
   });
 });
 
-describe("what is noted", () => {
+describe("provenance records", () => {
   const added = (own: JsonObject, ...wanted: JsonObject[]) =>
     provenanceOf(mergedSpec(own, [wants(...wanted)]).object)[0]?.added[LIST];
 
@@ -263,7 +263,7 @@ describe("what is noted", () => {
       [term("a"), term("b")],
     ],
     [
-      "a term whole, also where the pod says a part of it in each term",
+      "a whole term, also if the pod has a part of it in each term",
       requiring(term("x", "y"), term("y", "z")),
       [term("y", "a")],
       [term("y", "a")],
@@ -274,12 +274,12 @@ describe("what is noted", () => {
       [term("a"), term("b")],
       [term("a"), term("b")],
     ],
-    ["nothing where it was there", requiring(term("a")), [term("a")], undefined],
+    ["nothing if it was present", requiring(term("a")), [term("a")], undefined],
   ])("%s", (_what, own, wanted, noted) => {
     expect(added(own, ...wanted)).toEqual(noted);
   });
 
-  test("is kept when the same webhook is asked again in one request", () => {
+  test("is kept when the same webhook is called again for one request", () => {
     const requests = [
       placementRequest({
         requiredNodeAffinity: [term("y", "a"), term("b")],
@@ -291,13 +291,13 @@ describe("what is noted", () => {
     expect(second.patch).toEqual([]);
     expect(provenanceOf(second.object)).toEqual(provenanceOf(first.object));
     expect(provenanceOf(first.object)[0]?.added[LIST]).toEqual([term("y", "a"), term("b")]);
-    // But not for a policy that says something else.
+    // But not for a policy with another value.
     const other = merged(first.object, [placementRequest({ requiredNodeAffinity: [term("x")] })]);
     expect(provenanceOf(other.object)).toEqual([]);
   });
 });
 
-describe("hostile shapes: an answer, and no patch of what can't be patched", () => {
+describe("hostile shapes get an answer, and no invalid patch", () => {
   const deep = JSON.parse(`${'{"a":'.repeat(1_000)}1${"}".repeat(1_000)}`);
   test.each<[string, Json]>([
     ["affinity a text", { affinity: "x" }],
@@ -307,11 +307,11 @@ describe("hostile shapes: an answer, and no patch of what can't be patched", () 
       { affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: 1 } } },
     ],
     ["terms a text", requiring(...("x" as unknown as Json[]))],
-    ["terms that are texts", requiring("x", 1, null)],
-    ["requirements that are no list", requiring({ matchExpressions: "x", matchFields: 7 })],
+    ["terms that are strings", requiring("x", 1, null)],
+    ["requirements that are not a list", requiring({ matchExpressions: "x", matchFields: 7 })],
     ["requirements that can't be read", requiring({ matchExpressions: [null, 1, { key: [] }] })],
     ["a term far too deep", requiring(deep)],
-    ["a nodeSelector that is a text", { nodeSelector: "zone=a" }],
+    ["a nodeSelector that is a string", { nodeSelector: "zone=a" }],
   ])("%s", (_what, spec) => {
     for (const object of [pod({ spec }), deployment({ spec })]) {
       const where = object["kind"] === "Pod" ? ["spec"] : ["spec", "template", "spec"];
@@ -322,7 +322,7 @@ describe("hostile shapes: an answer, and no patch of what can't be patched", () 
     }
   });
 
-  test("null is as absent", () => {
+  test("null counts as absent", () => {
     for (const affinity of [
       null,
       { nodeAffinity: null },

@@ -62,7 +62,7 @@ export const requiredNodeAffinity: Criterion<readonly JsonObject[], readonly Par
   list: REQUIRED_TERMS,
   combined: true,
   judgedBy: ["nodeSelector"],
-  // Terms that no node can match beside the nodeSelector mean nothing.
+  // Terms that no node can match with the nodeSelector have no meaning.
   listMeaning: (terms, podSpec) => {
     const selector = new Map(
       Object.entries(at(podSpec, "nodeSelector") ?? {}).map(([key, value]) => [key, String(value)]),
@@ -93,11 +93,11 @@ export const requiredNodeAffinity: Criterion<readonly JsonObject[], readonly Par
   injected: (origin, { spec, has }) => {
     const list = pointer([...spec, ...REQUIRED_TERMS]);
     const terms = origin.added[list]?.filter(isObject) ?? [];
-    // Terms are alternatives: one that is there stands for all.
+    // Terms are alternatives: one that is present represents all.
     return terms.some((term) => has.hasElement(list, term)) ? terms : undefined;
   },
   recorded: (terms, spec) => ({ set: [], added: { [pointer([...spec, ...REQUIRED_TERMS])]: terms } }),
-  // Terms are alternatives: with one more or one less all of them mean something else.
+  // Terms are alternatives: one more or less changes the meaning of all.
   outdated: (terms, wanted = []) => {
     const now = new Set(wanted.map(canonical));
     return now.size === terms.length && terms.every((term) => now.has(canonical(term))) ? undefined : terms;
@@ -130,7 +130,7 @@ function contradictions(wanted: readonly JsonObject[], criteria: Criteria): Prob
   ];
 }
 
-/** One of the terms must match: one that can't has no effect and does no harm beside others. */
+/** One of the terms must match: an impossible one has no effect beside others. */
 function unmatchable(wanted: readonly JsonObject[], criteria: Criteria): Problem[] {
   const terms = possibleTerms(wanted, criteria);
   if (terms.length > 0 && terms.every((possible) => possible === undefined))
@@ -365,7 +365,7 @@ function isMet(wanted: TermMeaning, mine: TermMeaning, pod: ComparedPod): boolea
   return wanted.names.every((one) => mine.names.some((other) => impliesName(other, one)));
 }
 
-/** A term without some requirements. A list of which nothing remains goes. */
+/** A term without some requirements. An empty list is removed. */
 function withoutRequirements(term: JsonObject, requirements: ReadonlySet<string>): JsonObject {
   const rest: Record<string, Json | undefined> = { ...term };
   for (const list of LISTS) {
@@ -398,7 +398,7 @@ function withoutTerms(terms: readonly Json[], injected: readonly Json[]): readon
   return isAll ? undefined : [...rest.values()];
 }
 
-/** One text for alternatives that mean the same: in any order, and without those that are narrower than another. */
+/** One string for alternatives of the same meaning: in any order, and without those that are narrower than another. */
 export function termsMeaning(terms: readonly Json[]): string {
   const all = [
     ...new Map(terms.map((term) => [canonical([...requirementsOf(term)].sort()), requirementsOf(term)])),

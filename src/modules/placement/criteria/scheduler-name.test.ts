@@ -18,16 +18,16 @@ const managed = (operation: string, fieldsV1: Json) => ({
 const IN_TEMPLATE = { "f:spec": { "f:template": { "f:spec": { "f:schedulerName": {} } } } };
 
 test.each<[string, metadata: JsonObject, meant: boolean]>([
-  ["nothing says so", {}, false],
+  ["without any indication", {}, false],
   ["the applied manifest names it", applied({ spec: { template: { spec: DEFAULTED } } }), true],
   ["the applied manifest does not", applied({ spec: { template: { spec: {} } } }), false],
   ["the applied manifest names it elsewhere", applied({ spec: DEFAULTED }), false],
-  ["an annotation that is no JSON", applied("{"), false],
-  ["an annotation that is no object", applied("[1]"), false],
+  ["an annotation that is not JSON", applied("{"), false],
+  ["an annotation that is not an object", applied("[1]"), false],
   ["an applier owns it", managed("Apply", IN_TEMPLATE), true],
   ["a controller owns it by writing back", managed("Update", IN_TEMPLATE), false],
   ["an applier owns it elsewhere", managed("Apply", { "f:spec": { "f:schedulerName": {} } }), false],
-  ["managers that are no list", { managedFields: "x" }, false],
+  ["managers that are not a list", { managedFields: "x" }, false],
   ["managers that are nothing", { managedFields: [null, 1, {}] }, false],
 ])("in a template: %s", (_what, metadata, meant) => {
   const object = deployment({ spec: DEFAULTED, metadata });
@@ -48,7 +48,7 @@ test("in a pod", () => {
   expect(one(managed("Apply", IN_TEMPLATE))).toBe("mine");
 });
 
-test("a policy that means the default holds it against the next", () => {
+test("a policy with the default value keeps it against the next", () => {
   const requests = [
     placementRequest({ schedulerName: "default-scheduler" }, { name: "a" }),
     placementRequest({ schedulerName: "mine" }),
@@ -60,14 +60,14 @@ test("a policy that means the default holds it against the next", () => {
   );
 });
 
-test("what is put back goes over the default that the API server filled in, not over one that the user wrote", () => {
+test("a restored name replaces the API server's default, not a name that the user wrote", () => {
   const back = [placementRequest({ schedulerName: "mine" }, { restoring: true })];
   expect(merged(pod({ spec: DEFAULTED }), back).spec).toEqual({ schedulerName: "mine" });
   const meant = applied({ spec: DEFAULTED });
   expect(merged(pod({ spec: DEFAULTED, ...meant }), back).spec).toEqual(DEFAULTED);
 });
 
-test("any text is a scheduler's name, as in Kubernetes", () => {
+test("any string is a valid scheduler name, as in Kubernetes", () => {
   const { spec, patch } = merged(pod({ spec: DEFAULTED }), [
     placementRequest({ schedulerName: "MyScheduler" }),
   ]);

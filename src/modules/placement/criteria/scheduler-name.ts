@@ -25,9 +25,9 @@ export const schedulerName = nameCriterion("schedulerName", {
 });
 
 /**
- * Whether the author of the object named the default scheduler. It shows where the object was applied: by the client, which records the
- * manifest in an annotation, or by the server, which records each field's manager. Managers by `Update` say nothing: a controller that
- * writes an object back owns the defaults with it.
+ * Whether the author of the object named the default scheduler. It is known if the object was applied: by the client,
+ * which records the manifest in an annotation, or by the server, which records each field's manager. Managers by
+ * `Update` prove nothing: a controller that writes an object back owns the defaults with it.
  */
 export function choosesScheduler(object: JsonObject, spec: Path): boolean {
   const manifest = parsed(stringAt(object, "metadata", "annotations", LAST_APPLIED));

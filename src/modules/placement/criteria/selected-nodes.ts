@@ -26,7 +26,7 @@ export interface SelectedNodes {
   readonly total: number;
 }
 
-/** How many nodes the requirements of a policy leave. Nothing where it has none about nodes, or where no node is known. */
+/** The number of nodes that match a policy's requirements. `undefined` if it has none about nodes, or if no node is known. */
 export function selectedNodes(spec: JsonObject, view: View): SelectedNodes | undefined {
   const total = view.count(NODES.resource);
   const { nodeSelector, terms } = compilePodPlacement(spec);
@@ -49,7 +49,7 @@ export function describeNodes({ selected, total }: SelectedNodes): string {
 
 export const PENDING = "pods that get it stay pending until such a node joins";
 
-/** Of a valid policy: nodes that it asks for and that do not exist. Nodes come and go, so it stays a warning. */
+/** For a valid policy: required nodes that do not exist. Nodes come and go, so it stays a warning. */
 export function nodeWarnings(object: JsonObject, view: View): Problem[] {
   const spec = isObject(object["spec"]) ? object["spec"] : {};
   const nodes = selectedNodes(spec, view);

@@ -17,7 +17,7 @@ const terms = (list: readonly JsonObject[]) => ({
   affinity: { nodeAffinity: { [REQUIRED]: { nodeSelectorTerms: list } } },
 });
 
-describe("an object that is larger than any workload is let in without the policy, and that is told", () => {
+describe("an object larger than any workload is admitted without the policy, with a warning", () => {
   test.each<[string, JsonObject, JsonObject]>([
     ["a list that is full", { tolerations: [bears(-1)] }, { tolerations: many(512, bears) }],
     ["a list too long to look at", { tolerations: [bears(3)] }, { tolerations: many(1_025, bears) }],
@@ -37,7 +37,7 @@ describe("an object that is larger than any workload is let in without the polic
     expect(placed([SHOP, closed], pod({ spec })).answer.allowed).toBe(false);
   });
 
-  test("what a full list has of the policy it has, with what the API server adds to each pod", () => {
+  test("a full list keeps the policy's elements, with the API server's additions to each pod", () => {
     const spec = { tolerations: [...many(512, bears), bears(-1), bears(-2)] };
     const { answer } = placed(
       [SHOP, policy({ tolerations: [bears(511)], failurePolicy: "Fail" })],
@@ -46,7 +46,7 @@ describe("an object that is larger than any workload is let in without the polic
     expect(answer).toMatchObject({ allowed: true, patch: [], warnings: [] });
   });
 
-  test("a list comes to 512 elements and no more", () => {
+  test("a list grows to 512 elements and no more", () => {
     const known = many(9, (p) =>
       clusterPolicy(`p${p}`, {
         namespaceSelector: {},
@@ -61,9 +61,9 @@ describe("an object that is larger than any workload is let in without the polic
 });
 
 test.each([
-  ["as many elements as usher reads: the stored list goes back", 1_024, 1_024],
+  ["as many elements as usher reads: the stored list is restored", 1_024, 1_024],
   ["more elements than usher reads: none is restored", 1_025, 0],
-])("a note written by hand, of a list with %s", (_what, count, restored) => {
+])("a forged annotation, of a list with %s", (_what, count, restored) => {
   const tolerations = many(count, bears);
   const list = "/spec/template/spec/tolerations";
   const note = { placement: [{ policy: "ClusterPodSchedulingPolicy/p", added: { [list]: tolerations } }] };

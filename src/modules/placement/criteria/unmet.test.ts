@@ -123,7 +123,7 @@ describe("whether a pod's terms are as strict as a policy's", () => {
     },
   });
 
-  test("it never says so of a pod that may run on a node which the policy does not allow", () => {
+  test("it never accepts a pod that may run on a node which the policy does not allow", () => {
     let said = 0;
     fc.assert(
       fc.property(
@@ -132,7 +132,7 @@ describe("whether a pod's terms are as strict as a policy's", () => {
         terms,
         (own, nodeSelector, wanted) => {
           if (!meetsTerms(nodeSelector, own, wanted)) return;
-          // Empty terms of a policy are left out; with nothing left there is no demand.
+          // Empty terms of a policy are ignored; without others there is no requirement.
           const requirements = wanted.filter(
             ({ matchExpressions }) => (matchExpressions as Json[]).length > 0,
           );

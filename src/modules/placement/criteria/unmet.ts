@@ -121,8 +121,8 @@ export function unmetElements(
 }
 
 /**
- * Whether an element has all that another has: equal members, lists with at least its items. The API server itself extends terms: the
- * values that matchLabelKeys take from the pod become requirements of the selector.
+ * Whether an element has everything that another has: equal members, lists with at least its items. The API server
+ * itself extends terms: the values that matchLabelKeys takes from the pod become requirements of the selector.
  */
 export function extendsElement(given: Json | undefined, wanted: Json | undefined): boolean {
   if (Array.isArray(wanted)) {

@@ -25,7 +25,7 @@ interface Waiting {
 export class DriftRepair {
   readonly #waiting = new Map<string, Waiting>();
 
-  /** Adds those that can be repaired; true where any waits now. */
+  /** Adds repairable ones; true if any waits now. */
   add(scanned: readonly ScannedObject[]): boolean {
     for (const { workload, object, drift } of scanned) {
       if (!isRepairable(drift) || this.#waiting.size >= MOST_WAITING) continue;
@@ -35,7 +35,7 @@ export class DriftRepair {
     return this.#waiting.size > 0;
   }
 
-  /** Repairs those that wait longest. They are compared again, because they may have changed meanwhile. */
+  /** Repairs those that wait longest. They are compared again, because they may have changed in the meantime. */
   reconcile(
     module: Module,
     { assembly, facts, now }: Omit<ReconcileContext, "failure">,
@@ -64,13 +64,13 @@ export class DriftRepair {
       }
     }
     if (needs.length > 0) return need(...needs);
-    // Also those that fail: the next scan finds them again, and none delays the others.
+    // Also failing ones: the next scan finds them again, and none delays the others.
     for (const [key] of chosen) this.#waiting.delete(key);
     return { writes, ...(this.#waiting.size > 0 ? { requeueAfter: EVERY_S } : {}) };
   }
 }
 
-/** Orphaned values stay: only a user may ask for their removal. */
+/** Orphaned values stay: only a user may request their removal. */
 function isRepairable({ carried, rolls, refused }: ObjectDrift): boolean {
   return (
     rolls && refused === undefined && carried.some(({ state }) => state === "missing" || state === "stale")

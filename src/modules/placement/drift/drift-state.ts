@@ -3,7 +3,7 @@ import type { DriftCounts } from "./drift-counts.ts";
 import { DriftRepair } from "./drift-repair.ts";
 import type { DriftWalk } from "./drift-walk.ts";
 
-/** What the reconciler remembers of one cluster while a replica leads. Times in milliseconds since 1970. */
+/** The reconciler's state for one cluster while a replica leads. Times in milliseconds since 1970. */
 export interface DriftState {
   readonly repair: DriftRepair;
   /** Changes of policies so far; those that the debounce has seen; those before the last scan started. */
@@ -16,11 +16,11 @@ export interface DriftState {
   endedAt: number;
   /** The scan that is under way. */
   walk: DriftWalk | undefined;
-  /** Whether the API server asked usher when statuses were last reconciled for it. */
+  /** Whether the API server called usher when statuses were last reconciled for it. */
   asked: boolean | undefined;
   /** How many nodes policies select. */
   readonly nodes: NodeCounts;
-  /** What the last whole scan found. */
+  /** The result of the last complete scan. */
   counts: DriftCounts | undefined;
 }
 

@@ -37,7 +37,7 @@ export class DriftWalk {
   #token: string | undefined;
   #failures = 0;
   #waiting: readonly JsonObject[] = [];
-  /** Where the next page starts. */
+  /** The start of the next page. */
   #next: string | undefined;
 
   constructor(module: Module, assembly: Assembly) {
@@ -73,7 +73,7 @@ export class DriftWalk {
     if (this.#waiting.length === 0) this.#advance(this.#next);
   }
 
-  /** Compares as many waiting objects as one step allows; or returns what it needs for that. */
+  /** Compares as many waiting objects as one step allows; or returns its needs. */
   judge(facts: Facts, now: number): readonly ScannedObject[] | { readonly needs: readonly Need[] } {
     const workload = this.#kinds[this.#kind];
     if (workload === undefined || !this.waits) return [];

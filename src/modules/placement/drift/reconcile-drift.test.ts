@@ -29,7 +29,7 @@ const ANNOTATION = "usher.dev/reapply";
 const POOL = ["spec", "template", "spec", "nodeSelector", "pool"];
 const POLICY = clusterPolicy("etcd", {});
 
-/** Wants the pool `nvme` of everything that asks to be written anew, and takes back what it wrote before. */
+/** Sets the pool `nvme` on everything that requests a reapply, and removes its earlier value. */
 const module: Module = {
   ...moduleThat("placement", {
     mutate: ({ object }) => {
@@ -69,7 +69,7 @@ function stored(name: string, pool?: string): JsonObject {
   });
 }
 
-/** A cluster with these Deployments, of which two stand on a page, and a reconciler that looks at it as time passes. */
+/** A cluster with these Deployments, two per page, and a reconciler that runs as time passes. */
 class Stage {
   readonly reconciler = placementReconciler(() => module);
   readonly state = this.reconciler.initialState();
@@ -172,7 +172,7 @@ describe("a scan", () => {
     expect(lists.filter(({ resource }) => resource === "pods")).toEqual([
       { resource: "pods", managers: true, fieldSelector: "spec.nodeName=" },
     ]);
-    // What can't be read is tried again before it is given up.
+    // An unreadable page is retried before it is skipped.
     expect(lists.filter(({ resource }) => resource === "jobs.batch")).toHaveLength(3);
     expect(lists.filter(({ resource }) => resource === "deployments.apps")).toMatchObject([
       {},
@@ -201,7 +201,7 @@ describe("a scan", () => {
     expect(stage.asked).toHaveLength(pages);
   });
 
-  test("reports only what has changed, and when no drift is left", () => {
+  test("reports only changes, and when no drift is left", () => {
     stage.scan();
     expect(stage.scan()).toMatchObject({ enqueue: [], events: [] });
     stage.deployments = [stored("current", "nvme")];
@@ -211,7 +211,7 @@ describe("a scan", () => {
     });
   });
 
-  test("counts what deleted policies have injected", () => {
+  test("counts injections of deleted policies", () => {
     const text = note().replace("Policy/etcd", "Policy/gone");
     stage.deployments = [
       deployment({ annotations: { [PROVENANCE]: text }, spec: { nodeSelector: { pool: "etcd" } } }),
@@ -234,7 +234,7 @@ describe("when", () => {
     expect(requeueAfter).toBe(600);
   });
 
-  test("after a change at once, but never sooner than half a minute after the last began", () => {
+  test("after a change immediately, but never sooner than half a minute after the last began", () => {
     stage.scan();
     const ended = stage.now;
     stage.change(went(POLICY));
@@ -246,7 +246,7 @@ describe("when", () => {
     expect(stage.reconcile(SCAN).requeueAfter).toBe(0.1);
   });
 
-  test("a change during a scan makes another due", () => {
+  test("a change during a scan triggers another", () => {
     stage.now += 5_000;
     stage.reconcile(SCAN);
     stage.now += 5_000;
@@ -297,7 +297,7 @@ describe("drift repair", () => {
     expect(stage.reconcile(REPAIR).writes).toEqual([]);
   });
 
-  test("leaves alone what was repaired or deleted meanwhile", () => {
+  test("leaves objects alone that were repaired or deleted in the meantime", () => {
     stage = new Stage([stored("a"), stored("b")], REPAIRING);
     stage.scan();
     stage.deployments = [stored("a", "nvme")];

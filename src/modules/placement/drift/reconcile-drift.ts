@@ -15,10 +15,10 @@ import { DriftWalk } from "./drift-walk.ts";
 type Result = ReconcileResult<PlacementKey>;
 type Context = ReconcileContext<PlacementKey>;
 
-/** Policies often change together: a scan waits until none has changed for so long. */
+/** Policies often change together: a scan waits until none has changed for this long. */
 const DEBOUNCE_MS = 5_000;
 
-/** Between the starts of two scans, whatever changes: a scan reads every workload of the cluster. */
+/** Between the starts of two scans, with any changes: a scan reads every workload of the cluster. */
 const GAP_MS = 30_000;
 
 /** Without a change of any policy: workloads change, and so do the labels of namespaces. */
@@ -30,7 +30,7 @@ const BETWEEN_PAGES_S = 0.1;
 /** After a page that could not be read. */
 const AFTER_FAILURE_S = 5;
 
-/** One page of the leader's drift scan; the counts of a whole scan go to the status of policies, to events and to a metric. */
+/** One page of the leader's drift scan; the counts of a complete scan go to the status of policies, to events and to a metric. */
 export function reconcileDriftScan(module: Module, state: DriftState, context: Context): Result | NeedMore {
   const { assembly, now, facts } = context;
   if (assembly === undefined) return { writes: [] };
@@ -57,7 +57,7 @@ export function reconcileDriftScan(module: Module, state: DriftState, context: C
   return { writes: [], requeueAfter, ...(repair ? { enqueue: [{ kind: "drift-repair" }] } : {}) };
 }
 
-/** Milliseconds until a scan is due; none or less: now. */
+/** Milliseconds until a scan is due; zero or less: now. */
 function untilNext(state: DriftState, now: number): number {
   if (state.debounced !== state.changes) {
     state.debounced = state.changes;

@@ -42,7 +42,7 @@ describe("scanned workloads", () => {
       undefined,
     ],
     ["a started Job", workload("batch/v1", "Job"), /suspended/],
-    ["a pod at a gate", pod({ spec: gated }), undefined],
+    ["a gated pod", pod({ spec: gated }), undefined],
     ["a pod at no gate", pod(), /gate/],
     ["a pod on its node", pod({ spec: { ...gated, nodeName: "n1" } }), /./],
     [
@@ -87,7 +87,7 @@ describe("scanned workloads", () => {
     expect(carried.map(({ state }) => state)).toEqual(missing ? ["missing"] : []);
     expect(rolls).toBe(false);
     if (missing) expect(refused).toContain("the object is immutable");
-    // What has something of a policy is as it should be, as far as anybody can help it.
+    // An object with an injection of a policy is as good as it can be.
     const { nodeName: _node, ...spec } = object["spec"] as JsonObject;
     const placed = storedAfter(known, { ...object, spec });
     expect(scanUnder(known, placed).carried).toEqual([]);
@@ -99,7 +99,7 @@ describe("scanned workloads", () => {
     ).toEqual(["Pod"]);
   });
 
-  test("every kind may be read; patched only where drift repair is enabled", () => {
+  test("every kind may be read; patched only if drift repair is enabled", () => {
     for (const repairDrift of [false, undefined, true]) {
       const settings = repairDrift === undefined ? {} : { placement: { repairDrift } };
       const access = accessVerbs({ ...placement, access: DRIFT_ACCESS }, settings);
@@ -139,7 +139,7 @@ const policies = fc
       clusterPolicy(name, { namespaceSelector: {}, podSelector: {}, ...(spec as unknown as JsonObject) }),
     ),
   );
-/** An API server keeps no empty map, so a pod has none. */
+/** An API server stores no empty map, so a pod has none. */
 const podSpec = fc
   .record(
     {
@@ -176,7 +176,7 @@ const specOf = (object: JsonObject) => JSON.stringify((object["spec"] as JsonObj
 
 const KEYS = ["rack", "zone", "disk", "own-a", "own-b"];
 
-/** What its spec says, without the order of what has none: which of all sets of labels a node may have, by required affinity. */
+/** The meaning of its spec, independent of order: which sets of labels a node may have, by required affinity. */
 function meaningOf(object: JsonObject): unknown {
   const spec = at(object, "spec", "template", "spec");
   const terms = listAt(spec, "affinity", "nodeAffinity", REQUIRED, "nodeSelectorTerms").map((one) =>
@@ -205,7 +205,7 @@ describe("for any policies before and now", () => {
     );
   });
 
-  test("a scan reports a change exactly where a reapply makes one, after which all is current", () => {
+  test("a scan reports a change exactly if a reapply makes one, after which everything is current", () => {
     let rolled = 0;
     fc.assert(
       fc.property(policies, policies, podSpec, (before, now, spec) => {

@@ -38,7 +38,7 @@ export const driftScan: DriftScan = {
     return isPod(workload) ? withoutNode(object) : object;
   },
   kinds: placedWorkloads,
-  // Whatever claims an owner may have been written by a user. Pods of other controllers were judged when they were created.
+  // A user may have written any object with an owner. Pods of other controllers were evaluated when they were created.
   judged: (object, workload) => {
     if (isBeingDeleted(object) || isMirrorPod(object) || isFinished(object)) return undefined;
     const owner = controllerOf(object);

@@ -8,7 +8,7 @@ import { CRITERIA_FIELDS } from "../criteria/criteria.ts";
 import { isPod, ownedBy } from "../select/eligibility.ts";
 import { trustedControllers } from "../settings.ts";
 
-/** What enforcement judges of a request. */
+/** The part of a request that enforcement evaluates. */
 export interface EnforcementScope {
   readonly template: PodTemplate;
   readonly labels: JsonObject | undefined;
@@ -16,7 +16,7 @@ export interface EnforcementScope {
   readonly old: { readonly template: PodTemplate; readonly labels: JsonObject | undefined } | undefined;
 }
 
-/** Whether a request is judged: the table in the README, row by row. */
+/** Whether a request is evaluated: the table in the README, row by row. */
 export function enforcementScope(
   request: AdmissionRequest,
   object: JsonObject,

@@ -17,7 +17,7 @@ const REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution";
 const REFUSE = { namespaceSelector: {}, podSelector: {}, enforcement: "Refuse" };
 const POOL = clusterPolicy("pool", { ...REFUSE, nodeSelector: { pool: "etcd" } });
 
-/** What the validating hook answers. */
+/** The answer of the validating hook. */
 const judged = (policies: readonly JsonObject[], request: AdmissionRequest) =>
   placed([SHOP, ...policies], request, { phase: "validate" }).answer;
 const created = (policies: readonly JsonObject[], object: JsonObject) => judged(policies, requestFor(object));
@@ -32,7 +32,7 @@ function bothPhases(policies: readonly JsonObject[], object: JsonObject) {
   return { mutated: phase("mutate"), validated: phase("validate") };
 }
 
-describe("what is lacking", () => {
+describe("unmet requirements", () => {
   const zoneA = { matchExpressions: [{ key: "zone", operator: "In", values: ["a"] }] };
   const affinity = (part: string, value: JsonObject | readonly JsonObject[]): JsonObject => ({
     affinity: { [part]: { [REQUIRED]: value } },
@@ -73,7 +73,7 @@ describe("what is lacking", () => {
       `spec.affinity.nodeAffinity.${REQUIRED}`,
     ],
     [
-      "nothing: the nodeSelector says so",
+      "none: the nodeSelector implies it",
       affinity("nodeAffinity", { nodeSelectorTerms: [zoneA] }),
       { nodeSelector: { zone: "a" } },
       undefined,
@@ -148,7 +148,7 @@ describe("what is lacking", () => {
     expect(answer.allowed).toBe(field === undefined);
   });
 
-  test("is told with the policy, the field, what to do and the code", () => {
+  test("are reported with the policy, the field, the remedy and the code", () => {
     const { status } = created([POOL], deployment());
     expect(status).toMatchObject({ code: 403, reason: "Forbidden" });
     expect(status?.message).toMatch(
@@ -156,7 +156,7 @@ describe("what is lacking", () => {
     );
   });
 
-  test("with Warn it comes in, and the client is told", () => {
+  test("with Warn it is admitted, with a warning", () => {
     const warns = clusterPolicy("pool", { ...REFUSE, enforcement: "Warn", nodeSelector: { pool: "etcd" } });
     const answer = created([warns], pod());
     expect(answer.allowed).toBe(true);
@@ -165,13 +165,13 @@ describe("what is lacking", () => {
 });
 
 describe("after mutation", () => {
-  test("nothing lacks where nothing stood against it", () => {
+  test("nothing is unmet if nothing conflicted", () => {
     const { mutated, validated } = bothPhases([POOL], pod());
     expect(mutated.patch).not.toEqual([]);
     expect(validated).toMatchObject({ allowed: true, warnings: [] });
   });
 
-  test("what a conflict left out is lacking, and only that policy refuses", () => {
+  test("a part that a conflict left out is unmet, and only that policy refuses", () => {
     const lenient = clusterPolicy("zone", { ...REFUSE, enforcement: "None", nodeSelector: { zone: "a" } });
     const own = { nodeSelector: { pool: "web", zone: "b" } };
     const { mutated, validated } = bothPhases([POOL, lenient], pod({ spec: own }));
@@ -180,7 +180,7 @@ describe("after mutation", () => {
   });
 });
 
-describe("who is judged", () => {
+describe("evaluated requests", () => {
   const DAEMON_SET = controlledBy("apps/v1", "DaemonSet", "logs");
   const DEPLOYMENT = controlledBy("apps/v1", "Deployment", "web");
   const only = (targets: string) =>
@@ -199,15 +199,15 @@ describe("who is judged", () => {
       workload("apps/v1", "ReplicaSet", { owner: DEPLOYMENT }),
       false,
     ],
-    ["a pod that comes with its node", POOL, pod({ spec: { nodeName: "n1" } }), false],
+    ["a pod created with its node", POOL, pod({ spec: { nodeName: "n1" } }), false],
     [
-      "one that has what is demanded",
+      "one that meets the requirements",
       POOL,
       pod({ spec: { nodeName: "n1", nodeSelector: { pool: "etcd" } } }),
       true,
     ],
     [
-      "a mirror pod that no kubelet made",
+      "a mirror pod that no kubelet created",
       POOL,
       pod({ annotations: { "kubernetes.io/config.mirror": "x" } }),
       false,
@@ -250,14 +250,14 @@ describe("who is judged", () => {
     expect([by("system:node:n1"), by("mallory")]).toEqual([true, false]);
   });
 
-  test("nobody in the control plane's namespaces", () => {
+  test("none in the control plane's namespaces", () => {
     const { evaluation } = placed([namespace("kube-system"), POOL], pod({ namespace: "kube-system" }), {
       phase: "validate",
     });
     expect(evaluation.asked).toEqual([]);
   });
 
-  test("of updates those that take away what was there", () => {
+  test("updates that remove a met requirement", () => {
     const without = deployment();
     const having = deployment({ spec: { containers: [], nodeSelector: { pool: "etcd" } } });
     const update = (oldObject: JsonObject, object: JsonObject) =>

@@ -21,9 +21,10 @@ import { warnOfNextPods } from "./next-pods.ts";
 const WORK = 4 * MAX_WORK;
 
 /**
- * The validating side: whether an object, as all webhooks have left it, meets the requirements of the policies that enforce. What an UPDATE
- * did not remove is not judged again, or a policy written today would stop every change of yesterday's workloads; but a policy that did
- * not select the stored object judges the new one whole, or labels could be added later.
+ * The validating side: whether an object, after all webhooks, meets the requirements of the policies that enforce.
+ * Requirements that an UPDATE did not break are not evaluated again, otherwise a policy written today would block every
+ * change of yesterday's workloads; but a policy that did not select the stored object evaluates the new one completely,
+ * otherwise labels could be added later.
  */
 export function enforce(context: Context, policies: Policies): Result {
   const { trace, ...untraced } = context;
@@ -115,7 +116,7 @@ function findingOf(
   return enforcementFinding(policy, "USHER-P30", place, message, value ?? wants);
 }
 
-/** Otherwise an object that is large enough would bypass enforcement. */
+/** Otherwise a large enough object would bypass enforcement. */
 function unjudged(policy: PlacementPolicy, spec: Path): Finding {
   const message = `comparing this object with the requirements of policy ${policyName(policy.ref)} exceeds the work budget for one object; use fewer terms and elements in the object, or fewer policies`;
   return enforcementFinding(policy, "USHER-P12", spec, message);

@@ -41,7 +41,7 @@ test.each<[string, JsonObject, JsonObject, boolean]>([
   ["a workload whose pods would be refused", policy(), deployment(ELSEWHERE), true],
   ["a StatefulSet", policy(), workload("apps/v1", "StatefulSet", ELSEWHERE), true],
   ["a CronJob", policy(), workload("batch/v1", "CronJob", ELSEWHERE), true],
-  ["one whose pods get what is missing when they are created", policy(), deployment(), false],
+  ["one whose pods get the missing part when they are created", policy(), deployment(), false],
   [
     "a template that names a node, so that its pods get nothing",
     policy(),
@@ -56,7 +56,7 @@ test.each<[string, JsonObject, JsonObject, boolean]>([
   expect(await asked(annotated(object), undefined, pool)).toMatchObject({ allowed: true, warns });
 });
 
-test("the workload is as it was, though a pod of its template was tried", async () => {
+test("the workload is unchanged, although a pod of its template was tried", async () => {
   const own = { annotations: { "usher.dev/reapply": "now", a: "b" }, labels: {} };
   const object = deployment({ metadata: own, spec: { containers: [], tolerations: [{ key: "a" }] } });
   const before = JSON.stringify(object);

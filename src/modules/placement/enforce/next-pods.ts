@@ -24,12 +24,12 @@ import { select } from "../select/select.ts";
 import { isPlaced } from "../settings.ts";
 import { isController } from "./enforcement-scope.ts";
 
-/** Kinds of which no pod is judged when it is created: a PodTemplate has none, and those of a DaemonSet follow its template. */
+/** Kinds whose pods are not evaluated at creation: a PodTemplate has none, and those of a DaemonSet follow its template. */
 const WITHOUT_JUDGED_PODS: ReadonlySet<string> = new Set(["Pod", "PodTemplate", "DaemonSet"]);
 
 /**
- * A workload older than a policy keeps its template, and its next pods are refused: its author gets a warning when it is updated, or
- * scaled up. The pod is tried as it would be created, so that what the policy adds to pods is counted.
+ * A workload older than a policy keeps its template, and its next pods are refused: its author gets a warning when it
+ * is updated, or scaled up. The pod is tried as it would be created, so that the policy's injections into pods count.
  */
 export function warnOfNextPods(
   context: Context,
@@ -61,12 +61,12 @@ export function warnOfNextPods(
       }),
     );
   } finally {
-    // The pod is made of the workload's own template, which may be too large to be copied.
+    // The pod is built from the workload's own template, which may be too large to be copied.
     draft.undo(0);
   }
 }
 
-/** A Scale has no template: the workload is read, but only where it will have more pods. */
+/** A Scale has no template: the workload is read, but only if it will have more pods. */
 function scaledObject(
   { request, facts }: Context,
   workload: WorkloadKind,
@@ -81,7 +81,7 @@ function scaledObject(
   return "found" in fact && isObject(fact.found) ? fact.found : undefined;
 }
 
-/** Policies that refuse pods with this very template; nearly always none. */
+/** Policies that refuse pods with this template; usually none. */
 function refusingPolicies(
   context: Context,
   { all }: Policies,

@@ -20,7 +20,7 @@ function hooksOf(known: readonly JsonObject[], installation: Installation = DEFA
   return [...assemblyOf([placement], known.map(came), installation).declaredHooks];
 }
 
-/** The closed hooks: what of, and where. */
+/** The fail-closed hooks: their resources and namespaces. */
 const closedIn = (known: readonly JsonObject[]) =>
   Object.fromEntries(
     hooksOf(known)
@@ -32,13 +32,13 @@ const both = (namespaces: object) => ({
   "placement-closed-templates": namespaces,
 });
 
-describe("where policies are closed", () => {
+describe("fail-closed policies", () => {
   const EXCEPT = { except: ["kube-node-lease", "kube-public", "kube-system", "usher-system"] };
 
   test.each<[string, readonly JsonObject[], object]>([
     ["no policy", [RED], {}],
     [
-      "an open one",
+      "a fail-open one",
       [RED, clusterPolicy("p", { ...CLOSED, failurePolicy: "Ignore", namespaceSelector: {} })],
       {},
     ],
@@ -60,7 +60,7 @@ describe("where policies are closed", () => {
     ],
     ["without a podSelector", [namespacedPolicy("blue", "p", { failurePolicy: "Fail" })], {}],
     [
-      "with one that can't be read: the policy has no effect while usher answers either",
+      "with an unreadable one: the policy has no effect while usher answers either",
       [namespacedPolicy("blue", "p", { failurePolicy: "Fail", podSelector: "x" })],
       {},
     ],
@@ -69,12 +69,12 @@ describe("where policies are closed", () => {
       [RED, clusterPolicy("p", { ...CLOSED, namespaceSelector: "x" })],
       {},
     ],
-    ["a spec that is none", [{ ...clusterPolicy("p", {}), spec: "x" }], {}],
+    ["an invalid spec", [{ ...clusterPolicy("p", {}), spec: "x" }], {}],
   ])("%s", (_what, known, expected) => {
     expect(closedIn(known)).toEqual(expected);
   });
 
-  test("is asked under the open hook's name, before it, and the open one is spared the second call", () => {
+  test("is served under the fail-open hook's name, before it, and the fail-open one is not called a second time", () => {
     const hooks = hooksOf([RED, BLUE, ofRed]);
     expect(hooks.map(({ name, askedAs }) => askedAs ?? name).slice(0, 3)).toEqual(Array(3).fill("placement"));
     const open = hooks.find(({ name }) => name === "placement");
@@ -105,13 +105,13 @@ describe("where policies are closed", () => {
     );
     const [closed, , open] = hooksOf([...many, ofRed]);
     expect(closed?.namespaces).toMatchObject({ only: { length: 4_000 } });
-    // Being asked twice is right as well, so the long list is not said again.
+    // A second call is harmless as well, so the long list is not repeated.
     expect(open).toMatchObject({ name: "placement" });
     expect(open?.conditions).toBeUndefined();
   });
 });
 
-describe("where policies enforce", () => {
+describe("policies that enforce", () => {
   const enforcementHooks = (known: readonly JsonObject[]) =>
     hooksOf(known)
       .filter(({ phase }) => phase === "validate")
@@ -151,7 +151,7 @@ describe("where policies enforce", () => {
     );
   });
 
-  test("closed, where the policy that refuses is", () => {
+  test("fail-closed, if the refusing policy is", () => {
     const policy = namespacedPolicy("blue", "p", enforcing("Refuse", "Fail"));
     expect(enforcementHooks([policy])).toMatchObject([
       { name: "placement-enforcement-closed", failure: "closed", namespaces: { only: ["blue"] } },
@@ -166,7 +166,7 @@ describe("where policies enforce", () => {
     expect(warning.filter(({ failure }) => failure === "closed")).toEqual([]);
   });
 
-  test("open for pods that have their node, whose labels operators change at a failover", () => {
+  test("fail-open for pods that have their node, whose labels operators change at a failover", () => {
     const policy = namespacedPolicy("blue", "p", enforcing("Refuse", "Fail"));
     const updates = hooksOf([policy]).filter(({ name }) =>
       name.startsWith("placement-enforcement-pod-updates"),
@@ -179,7 +179,7 @@ describe("where policies enforce", () => {
     ]);
   });
 
-  test("closed only for what changes a template, or the labels or the spec of a pod", () => {
+  test("fail-closed only for changes of a template, or of the labels or the spec of a pod", () => {
     const policy = namespacedPolicy("blue", "p", enforcing("Refuse", "Fail"));
     const closed = hooksOf([policy]).filter(
       ({ phase, failure }) => phase === "validate" && failure === "closed",
@@ -191,7 +191,7 @@ describe("where policies enforce", () => {
   });
 });
 
-test("for any policies: the same hooks in any order, and none closed in a protected namespace", () => {
+test("for any policies: the same hooks in any order, and none fail-closed in a protected namespace", () => {
   const policy = fc.record({
     where: fc.constantFrom("", "red", "blue", "kube-system"),
     selector: fc.constantFrom<JsonObject>(

@@ -5,18 +5,18 @@ import type { View } from "../../../core/view/view.ts";
 import type { PlacementPolicy } from "../policy/policy.ts";
 import { type Reach, reachOf } from "./reach.ts";
 
-/** A request that is refused while usher is unavailable can only be repeated, so usher gets longer than in an open hook. */
+/** A request that is refused while usher is unavailable can only be repeated, so usher gets longer than in a fail-open hook. */
 const TIMEOUT_SECONDS = 5;
 
 /**
- * Above this many names the condition that avoids a second call is left out: it is evaluated for each request, and a second call costs
- * less than a text of this length.
+ * Above this many names the condition that avoids a second call is omitted: it is evaluated for each request, and a
+ * second call costs less than a string of this length.
  */
 const MAX_CONDITION_NAMES = 256;
 
 /**
- * An update of a template that does not touch the template is never stopped: scaling down, removing a finalizer and the like must
- * go on while usher is away. Kinds that keep their template elsewhere are always asked about.
+ * An update that does not change the template is never blocked: scaling down, removing a finalizer and the like must
+ * work while usher is down. Kinds with their template at another path are always covered.
  */
 export const TEMPLATE_CHANGES = [
   "request.operation != 'UPDATE'",
@@ -26,8 +26,9 @@ export const TEMPLATE_CHANGES = [
 ].join(" || ");
 
 /**
- * The hooks with a closed shadow hook for those that policies that fail closed are about: just the namespaces that they select
- * now, by name, never the control plane's or usher's own. All such policies share one shadow hook for pods and one for templates.
+ * The hooks with a fail-closed shadow hook for the scope of fail-closed policies: only the namespaces that they select
+ * now, by name, never the control plane's or usher's own. All such policies share one shadow hook for pods and one for
+ * templates.
  */
 export function closedHooks(
   policies: readonly PlacementPolicy[],
@@ -72,7 +73,8 @@ function withShadows(hook: Hook, { pods, templates }: Reaches, installation: Ins
             timeoutSeconds: TIMEOUT_SECONDS,
             rules,
             namespaces: scopeOf(reach, installation),
-            // One and the same for both, so that with equal namespaces they become one entry. A pod is only asked about when it is made.
+            // The same for both, so that with equal namespaces they become one entry. A pod is only covered at
+            // creation.
             conditions: [{ name: "template-changes", expression: TEMPLATE_CHANGES }],
           },
         ]
@@ -84,7 +86,7 @@ function withShadows(hook: Hook, { pods, templates }: Reaches, installation: Ins
   ];
 }
 
-/** The open hook, not called where a closed one is. A second call would change nothing: then all is there already. */
+/** The fail-open hook, not called where a fail-closed one is. A second call would change nothing: everything is already present. */
 function notTwice(hook: Hook, { pods, templates }: Reaches, installation: Installation): Hook {
   if (Math.max(pods.names.length, templates.names.length) > MAX_CONDITION_NAMES) return hook;
   const inside = (reach: Reach) => inScope(scopeOf(reach, installation));

@@ -15,7 +15,7 @@ const COMMON = {
   sideEffects: "NoneOnDryRun",
 } as const;
 
-/** A pod comes under a policy by its labels; of its spec hardly anything may change. */
+/** A pod comes under a policy by its labels; few fields of its spec may change. */
 const POD_CHANGES = [
   "has(object.metadata.labels) != has(oldObject.metadata.labels)",
   "(has(object.metadata.labels) && object.metadata.labels != oldObject.metadata.labels)",
@@ -30,8 +30,9 @@ const SCALES_UP =
 const NOT_SCALED: ReadonlySet<string> = new Set(["podtemplates", "daemonsets", "jobs", "cronjobs"]);
 
 /**
- * The validating hooks are called only where a policy enforces; without one they have no rules and are not registered. For a namespaced
- * policy they are called in that namespace, for a cluster policy in all, since namespaces may come to be selected.
+ * The validating hooks are called only if a policy enforces; without one they have no rules and are not registered. For
+ * a namespaced policy they are called in that namespace, for a cluster policy in all, because namespaces may become
+ * selected.
  */
 export function enforcementHooks(
   policies: readonly PlacementPolicy[],
@@ -59,13 +60,14 @@ export function enforcementHooks(
   const pods = hook("placement-enforcement-pod-updates", podUpdates(rules), POD_CHANGES);
   const scales = hook("placement-enforcement-scale", scaleRules(rules), SCALES_UP);
   const closed = reachOf(enforcing.filter(isClosed), view, installation);
-  // All of them, in force or not: by which names a replica is asked must not depend on what it has seen of the policies.
+  // All of them, in force or not: the names that a replica serves must not depend on the policies that it has seen.
   const open = [objects, pods, scales];
   if (!closed.everywhere && closed.names.length === 0) return open;
   const scope: NamespaceScope = closed.everywhere
     ? { except: protectedNamespaces(installation) }
     : { only: closed.names };
-  // Finalizers and labels of workloads must change while usher is away: only what enforcement would judge waits for it.
+  // Finalizers and labels of workloads must change while usher is down: only changes that enforcement would evaluate
+  // wait for it.
   const shadow = (of: Hook, condition: string): Hook => ({
     ...of,
     name: `${of.name}-closed`,
@@ -77,7 +79,7 @@ export function enforcementHooks(
   });
   return [
     shadow(objects, TEMPLATE_CHANGES),
-    // A pod that has its node stays there whatever its labels become: operators relabel such pods at a failover.
+    // A pod that has its node stays there with any labels: operators relabel such pods at a failover.
     ...(pods.rules.length === 0
       ? []
       : [shadow(pods, `!${isBoundExpression("oldObject")} && (${POD_CHANGES})`)]),
@@ -90,7 +92,7 @@ function podUpdates(rules: readonly Rule[]): Rule[] {
 }
 
 function scaleRules(rules: readonly Rule[]): Rule[] {
-  // Without pods among the kinds, none is judged.
+  // Without pods among the kinds, none is evaluated.
   if (!rules.some(isPods)) return [];
   return rules
     .filter((rule) => !isPods(rule))

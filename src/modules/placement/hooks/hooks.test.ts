@@ -15,7 +15,7 @@ const hooksOf = (known: readonly JsonObject[] = [], installation = DEFAULT_INSTA
     ({ phase, failure }) => phase === "mutate" && failure === "open",
   );
 
-/** The hooks that ask about a request. */
+/** The hooks that match a request. */
 const asking = (
   object: JsonObject,
   change: Partial<AdmissionRequest> = {},
@@ -27,7 +27,7 @@ const asking = (
 
 const UPDATE = { operation: "UPDATE" } as const;
 
-test("they let pass when usher is away, soon, and stay out of the control plane", () => {
+test("they are fail-open with a short timeout, and exclude the control plane", () => {
   expect(hooksOf().length).toBe(2);
   for (const hook of hooksOf()) {
     expect(hook).toMatchObject({
@@ -38,21 +38,21 @@ test("they let pass when usher is away, soon, and stay out of the control plane"
   }
 });
 
-describe("what is asked about", () => {
+describe("matched requests", () => {
   test.each<[string, JsonObject, Partial<AdmissionRequest>, readonly string[]]>([
-    ["a pod that is made", pod(), {}, ["placement"]],
+    ["a created pod", pod(), {}, ["placement"]],
     ["a pod that changes", pod(), UPDATE, ["placement-pod-updates"]],
-    ["a pod that goes", pod(), { operation: "DELETE" }, []],
+    ["a deleted pod", pod(), { operation: "DELETE" }, []],
     ["a pod's status", pod(), { ...UPDATE, subResource: "status" }, []],
     ["a pod's ephemeral containers", pod(), { ...UPDATE, subResource: "ephemeralcontainers" }, []],
     ["a pod's binding", pod(), { operation: "CREATE", subResource: "binding" }, []],
-    ["a Deployment that is made", deployment(), {}, ["placement"]],
+    ["a created Deployment", deployment(), {}, ["placement"]],
     ["a Deployment that changes", deployment(), UPDATE, ["placement"]],
     ["a Deployment's scale", deployment(), { ...UPDATE, subResource: "scale" }, []],
     ["a Job that changes", workload("batch/v1", "Job"), UPDATE, ["placement"]],
     ["an old CronJob", workload("batch/v1beta1", "CronJob"), {}, []],
     ["a pod of the control plane", pod({ namespace: "kube-system" }), {}, []],
-    ["a Rollout that nobody told of", workload("argoproj.io/v1alpha1", "Rollout"), {}, []],
+    ["an unconfigured Rollout", workload("argoproj.io/v1alpha1", "Rollout"), {}, []],
   ])("%s", (_what, object, change, names) => {
     expect(asking(object, change)).toEqual(names);
   });
@@ -83,9 +83,9 @@ describe("without any policy", () => {
 
   test.each<[string, readonly JsonObject[], readonly string[]]>([
     ["objects with usher's annotations only", [], ["has-annotation"]],
-    ["every object once there is one of the cluster", [clusterPolicy("p", { podSelector: {} })], []],
-    ["every object once there is one of a namespace", [namespacedPolicy("shop", "p", {})], []],
-  ])("the API server asks about %s", (_what, known, expected) => {
+    ["every object once there is a cluster policy", [clusterPolicy("p", { podSelector: {} })], []],
+    ["every object once there is a namespaced policy", [namespacedPolicy("shop", "p", {})], []],
+  ])("the API server calls for %s", (_what, known, expected) => {
     expect(conditions(known)).toEqual(expected);
   });
 
@@ -96,7 +96,7 @@ describe("without any policy", () => {
   });
 });
 
-describe("pods at a gate are asked about as long as some policy gives updates something new", () => {
+describe("gated pods are covered as long as some policy injects on update", () => {
   const INJECT = { podSelector: {}, namespaceSelector: {}, onUpdate: "Inject" };
   const condition = (known: readonly JsonObject[]) =>
     hooksOf(known)
@@ -118,7 +118,7 @@ describe("pods at a gate are asked about as long as some policy gives updates so
       [clusterPolicy("p", { podSelector: {}, onUpdate: "Inject" })],
       false,
     ],
-    ["one that says nonsense", [clusterPolicy("p", { ...INJECT, onUpdate: ["Inject"] })], false],
+    ["an invalid one", [clusterPolicy("p", { ...INJECT, onUpdate: ["Inject"] })], false],
   ])("%s", (_what, known, gated) => {
     expect(condition(known).includes("schedulingGates")).toBe(gated);
   });

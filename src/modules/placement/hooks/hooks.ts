@@ -14,7 +14,7 @@ import { placedWorkloads } from "../settings.ts";
 import { closedHooks } from "./closed-hooks.ts";
 import { enforcementHooks } from "./enforcement-hooks.ts";
 
-/** Every hook that the policies of the moment ask for: those that place, their closed shadow hooks, and the validating ones. */
+/** Every hook for the current policies: those that place, their fail-closed shadow hooks, and the validating ones. */
 export function allHooks(
   policies: readonly PlacementPolicy[],
   view: View,
@@ -41,8 +41,9 @@ const COMMON = {
 const PODS = { groups: [""], versions: ["v1"], resources: ["pods"], scope: "Namespaced" } as const;
 
 /**
- * Pods when they are made, templates also when they change; pods that change only where that can mean something. Without any policy only
- * objects with usher's annotations matter: what deleted policies added is kept or restored, and a forged annotation is removed.
+ * Pods at creation, templates also when they change; changed pods only if that can matter. Without any policy only
+ * objects with usher's annotations matter: injections of deleted policies are kept or restored, and a forged annotation
+ * is removed.
  */
 function placementHooks(
   policies: readonly PlacementPolicy[],
@@ -82,8 +83,8 @@ function placementHooks(
 }
 
 /**
- * Pods are updated all the time (labels, finalizers, images), and nearly never is it about placement. It is where the note has
- * changed, or the spec of a pod that has a note; and where a policy may give something new to a pod that waits at a gate.
+ * Pods are updated all the time (labels, finalizers, images), and this rarely concerns placement. It does if the
+ * provenance annotation has changed, or the spec of a pod with one; and if a policy may inject into a gated pod.
  */
 function podUpdates(injecting: boolean): string {
   const changed = `(object.spec != oldObject.spec || !${carries("object", PROVENANCE)})`;

@@ -7,20 +7,20 @@ import type { View } from "../../../core/view/view.ts";
 import { NAMESPACE_NAME, type PlacementPolicy } from "../policy/policy.ts";
 
 /**
- * A webhook configuration is one object, which etcd holds up to 1.5 MB: 4,000 names of up to 63 characters take a fifth of it. A cluster
- * with more namespaces under closed policies than this is better served by a policy for all.
+ * A webhook configuration is one object, limited by etcd to 1.5 MB: 4,000 names of up to 63 characters take a fifth of
+ * it. A cluster with more namespaces under fail-closed policies is better served by a policy for all.
  */
 const MOST_NAMES = 4_000;
 
 /** The namespaces that some policies are about. */
 export interface Reach {
-  /** All of them, those included that are yet to come. */
+  /** All of them, including future ones. */
   readonly everywhere: boolean;
   /** Sorted, so that equal policies give equal hooks. */
   readonly names: readonly string[];
 }
 
-/** Which namespaces these policies, which fail closed, select now; never the control plane's or usher's own. */
+/** The namespaces that these fail-closed policies select now; never the control plane's or usher's own. */
 export function reachOf(policies: readonly PlacementPolicy[], view: View, installation: Installation): Reach {
   const names = new Set<string>();
   // Many policies share a selector: each is compared with the namespaces once.

@@ -15,8 +15,9 @@ interface Ranked {
 }
 
 /**
- * Policies that contradict one that comes first, found by merging both into an empty pod that both select. Where priorities differ their
- * author has decided; then only a policy that can never add anything is a problem. Quadratic in the number of policies.
+ * Policies that contradict an earlier one, found by merging both into an empty pod that both select. If priorities
+ * differ their author has decided; then only a policy that can never add anything is a problem. Quadratic in the number
+ * of policies.
  */
 export function contradictions(policies: readonly WrittenPolicy<PlacementPolicy>[]): PolicyProblem[] {
   const ranked = policies
@@ -30,7 +31,7 @@ export function contradictions(policies: readonly WrittenPolicy<PlacementPolicy>
   );
 }
 
-/** What the first of two policies leaves of the second. */
+/** The part of the second of two policies that still applies after the first. */
 function between(first: PlacementPolicy, second: PlacementPolicy) {
   if (!haveCommonObject(first, second)) return [];
   const kept = skippedOf(first, second);
@@ -52,7 +53,7 @@ function between(first: PlacementPolicy, second: PlacementPolicy) {
   return kept.findings.map(({ path, message }) =>
     idle(
       PROBLEM.conflict,
-      // A policy has its criteria where a pod has them.
+      // A policy has its criteria at the same paths as a pod.
       path ?? ["spec"],
       `contradicts ${name}: ${message}; both have priority ${first.priority}, and ${orderOf(first, second)}`,
       "give the one that should win a higher spec.priority",
@@ -84,7 +85,7 @@ function coversAll(wide: PlacementPolicy, narrow: PlacementPolicy): boolean {
   return targets && covers("podSelector") && covers("namespaceSelector");
 }
 
-/** What of the second policy a pod does not get that has what the first one wants. */
+/** The part of the second policy that a pod with the first one's criteria does not get. */
 function skippedOf(
   first: PlacementPolicy,
   second: PlacementPolicy,

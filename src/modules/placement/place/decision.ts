@@ -7,7 +7,7 @@ import type { PolicyIndex } from "../../../core/policy/policy-index.ts";
 import { comparePolicies, type PlacementPolicy } from "../policy/policy.ts";
 import type { Selection } from "../select/select.ts";
 
-/** Policies by what they select: all of them, and those that also inject on UPDATE. */
+/** Policies by their selectors: all of them, and those that also inject on UPDATE. */
 export interface Policies {
   readonly all: PolicyIndex<PlacementPolicy>;
   readonly injecting: PolicyIndex<PlacementPolicy>;
@@ -17,14 +17,14 @@ export function refuses(findings: readonly Finding[]): boolean {
   return findings.some(({ outcome }) => outcome === "violated");
 }
 
-/** Where one policy refuses, none has changed anything. */
+/** If one policy refuses, none has changed anything. */
 export function decide(draft: Draft, start: number, findings: readonly Finding[]): Decision {
   if (!refuses(findings)) return allow(findings);
   draft.undo(start);
   return deny({ code: 403, reason: "Forbidden" }, findings);
 }
 
-/** Where no policy is tried, the trace gives one reason for all. */
+/** If no policy is tried, the trace has one reason for all. */
 export function traceAll({ trace }: Context, { all }: Policies, why: string): void {
   if (trace !== undefined)
     for (const { ref } of [...all.items].sort(comparePolicies)) trace({ policy: ref, applies: "not", why });

@@ -26,7 +26,7 @@ describe("pods that exist", () => {
   const gated = (further: JsonObject = {}) =>
     pod({ spec: { containers: [], schedulingGates: GATES, ...further } });
 
-  test("at a gate: Inject gives what such a pod takes, and says what it does not", () => {
+  test("gated: Inject adds what such a pod accepts, and reports the rest", () => {
     const { object, answer } = update([injecting(EVERYTHING)], gated(), gated());
     expect(at(object, "spec", "nodeSelector")).toEqual({ disk: "ssd" });
     expect(at(object, "spec", "tolerations")).toEqual([POOL]);
@@ -36,13 +36,13 @@ describe("pods that exist", () => {
     expect(answer.warnings).toHaveLength(3);
   });
 
-  test("at a gate: what it has already is not complained about", () => {
+  test("gated: existing values are not reported", () => {
     const known = [injecting(EVERYTHING)];
     const old = stored(known, gated());
     expect(update(known, again(old), old).answer).toMatchObject(noPatch);
   });
 
-  test("at a gate: nothing is taken out, though the policy has changed", () => {
+  test("gated: nothing is removed, although the policy has changed", () => {
     const old = stored([injecting({ nodeSelector: { disk: "ssd" }, tolerations: [POOL] })], gated());
     const now = [injecting({ nodeSelector: { disk: "nvme", more: "1" }, tolerations: [OTHER] }, "p", 2)];
     const { object, answer } = update(now, again(old), old);
@@ -56,7 +56,7 @@ describe("pods that exist", () => {
     expect(result.nodeSelector).toEqual({ disk: "ssd" });
   });
 
-  test("a gate that a policy put there and somebody opened stays open", () => {
+  test("a gate that a policy added and that was removed stays removed", () => {
     const known = [injecting({ schedulingGates: GATES, nodeSelector: { disk: "ssd" } })];
     const old = stored(known, pod());
     expect(at(old, "spec", "schedulingGates")).toEqual(GATES);
@@ -95,7 +95,7 @@ describe("pods that exist", () => {
     });
   });
 
-  test("but not where the user changes placement himself: what is refused then is what he wrote", () => {
+  test("but not if the user changes placement: then the API server's refusal is about the user's change", () => {
     const old = stored([policy({ nodeSelector: { disk: "ssd" }, tolerations: [POOL] })], pod());
     const now = pod({ spec: { containers: [], nodeSelector: { own: "1" } } });
     const { object } = update([], now, old);
@@ -110,7 +110,7 @@ describe("Jobs that exist", () => {
   };
   const suspended = () => job({ suspend: true });
 
-  test("suspended: Inject gives what such a Job takes, and says what it does not", () => {
+  test("suspended: Inject adds what such a Job accepts, and reports the rest", () => {
     const result = update([injecting(EVERYTHING)], suspended(), suspended());
     expect(templateOf(result)).toMatchObject({
       nodeSelector: { disk: "ssd" },
@@ -122,7 +122,7 @@ describe("Jobs that exist", () => {
     expect(result.answer.warnings).toHaveLength(3);
   });
 
-  test("suspended: a reapply changes what may change and leaves the rest", () => {
+  test("suspended: a reapply changes mutable fields and leaves the rest", () => {
     const old = stored([policy(EVERYTHING)], suspended());
     const result = update([], asking(again(old)), old);
     expect(templateOf(result)).toEqual({
@@ -152,7 +152,7 @@ describe("Jobs that exist", () => {
     expect(update([injecting(EVERYTHING)], now, running).answer).toMatchObject(noPatch);
   });
 
-  test("running: what a re-apply stripped is put back whole", () => {
+  test("running: a stripped injection is restored completely", () => {
     const old = stored([policy(EVERYTHING)], job());
     const result = update([], withAnnotations(job(), noteOf(old)), old);
     expect(result.object).toEqual(old);

@@ -20,7 +20,7 @@ import {
 import { at, type Json, type JsonObject } from "../../../core/json.ts";
 import { provenanceOf } from "../../../core/provenance/annotation.ts";
 
-describe("Inject: what the policy wants now", () => {
+describe("Inject: the current policy", () => {
   test("of a policy that is new to the object", () => {
     const result = update(
       [injecting({ nodeSelector: { disk: "ssd" }, tolerations: [POOL] })],
@@ -31,7 +31,7 @@ describe("Inject: what the policy wants now", () => {
     expect(provenanceOf(result.object)).toMatchObject([{ policy: "ClusterPodSchedulingPolicy/p" }]);
   });
 
-  test("its new value takes the place of its old one, and the note says so", () => {
+  test("its new value replaces the old one, and provenance records it", () => {
     const old = stored(
       [injecting({ nodeSelector: { disk: "ssd", gone: "1" }, tolerations: [POOL] })],
       deployment(),
@@ -50,7 +50,7 @@ describe("Inject: what the policy wants now", () => {
     expect(result.answer.warnings).toEqual([]);
   });
 
-  test("required terms are exchanged inside of the pod's own", () => {
+  test("required terms are exchanged inside the pod's own", () => {
     const own = { matchExpressions: [{ key: "arch", operator: "Exists" }] };
     const sent = deployment({ spec: { containers: [], affinity: nodeAffinity(own) } });
     const old = stored([injecting({ affinity: nodeAffinity(zone("a"), zone("b")) })], sent);
@@ -60,7 +60,7 @@ describe("Inject: what the policy wants now", () => {
     );
   });
 
-  test("an unchanged policy changes nothing, wherever its parts stand", () => {
+  test("an unchanged policy changes nothing, wherever its parts are", () => {
     const known = [injecting({ tolerations: [POOL], nodeSelector: { disk: "ssd" } })];
     const old = stored(known, deployment());
     const tolerations = [POOL, OTHER];
@@ -72,12 +72,12 @@ describe("Inject: what the policy wants now", () => {
       old,
     );
     expect(at(templateOf(result), "tolerations")).toEqual(tolerations);
-    // Only the note follows the policy's generation, which rolls nothing out.
+    // Only the provenance annotation follows the policy's generation, which rolls nothing out.
     for (const { path } of result.answer.patch) expect(path).toMatch(/^\/metadata\/annotations/);
     expect(result.answer.warnings).toEqual([]);
   });
 
-  test("beside it a policy that restores gets nothing new", () => {
+  test("a policy that restores gets nothing new beside it", () => {
     const known = [
       injecting({ nodeSelector: { disk: "ssd" } }),
       policy({ nodeSelector: { zone: "a" } }, "q"),
@@ -87,7 +87,7 @@ describe("Inject: what the policy wants now", () => {
     });
   });
 
-  test("what the user sets himself stays his", () => {
+  test("the user's own values stay", () => {
     const now = deployment({ spec: { containers: [], nodeSelector: { disk: "own" } } });
     const { nodeSelector, answer } = update(
       [injecting({ nodeSelector: { disk: "ssd" } })],
@@ -98,7 +98,7 @@ describe("Inject: what the policy wants now", () => {
     expect(answer.warnings[0]).toContain("USHER-P01");
   });
 
-  test("a policy that no longer selects the object is as one that is gone", () => {
+  test("a policy that no longer selects the object counts as deleted", () => {
     const old = stored([injecting({ nodeSelector: { disk: "ssd" } })], deployment());
     const narrowed = clusterPolicy("p", {
       namespaceSelector: {},
@@ -109,7 +109,7 @@ describe("Inject: what the policy wants now", () => {
     expect(update([narrowed], deployment(), old).nodeSelector).toEqual({ disk: "ssd" });
   });
 
-  test("one that can't be judged is reported of, and refuses where it fails closed", () => {
+  test("an unreadable one is reported, and refuses if it fails closed", () => {
     const known = (failurePolicy: string) =>
       injecting({ nodeSelector: { disk: "ssd" }, tolerations: "nonsense", failurePolicy });
     expect(update([known("Ignore")], deployment(), deployment()).answer).toMatchObject({
@@ -122,8 +122,8 @@ describe("Inject: what the policy wants now", () => {
 
   test.each<[string, JsonObject]>([
     ["that refuses conflicts", { nodeSelector: { disk: "ssd" }, onConflict: "Refuse" }],
-    ["that can't be judged and fails closed", { tolerations: "nonsense", failurePolicy: "Fail" }],
-  ])("one %s stops nobody who leaves the template as it is", (_what, criteria) => {
+    ["that can't be evaluated and fails closed", { tolerations: "nonsense", failurePolicy: "Fail" }],
+  ])("one %s does not block updates that leave the template unchanged", (_what, criteria) => {
     const spec = { containers: [], nodeSelector: { disk: "hdd" } };
     const old = deployment({ spec });
     const judged = (now: JsonObject) => update([injecting(criteria)], now, old).answer;
@@ -135,7 +135,7 @@ describe("Inject: what the policy wants now", () => {
     expect(judged(asking(old)).allowed).toBe(false);
   });
 
-  test("a namespace is only asked for where such a policy hangs on it", async () => {
+  test("a namespace is only fetched if such a policy depends on it", async () => {
     const red = (onUpdate: string) =>
       clusterPolicy("p", {
         namespaceSelector: { matchLabels: { team: "red" } },

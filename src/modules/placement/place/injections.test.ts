@@ -108,7 +108,7 @@ describe("put back, the object is as it was stored", () => {
     );
   });
 
-  test("and nothing is done where nothing is lost", () => {
+  test("and nothing is done if nothing is lost", () => {
     fc.assert(
       fc.property(anySpec, policies, (own, list) => {
         const stored = merged(pod({ spec: own }), list).object;
@@ -118,7 +118,7 @@ describe("put back, the object is as it was stored", () => {
     );
   });
 
-  test("where a part is lost, in the order of the stored lists", () => {
+  test("if a part is lost, in the order of the stored lists", () => {
     const list = [
       placementRequest(
         { tolerations: [{ key: "1" }, { key: "2" }], requiredNodeAffinity: [term("x")] },
@@ -136,7 +136,7 @@ describe("put back, the object is as it was stored", () => {
   });
 });
 
-test("what the user sets himself is not touched, and a contradiction is told", () => {
+test("the user's own values are unchanged, and a contradiction is reported", () => {
   const list = [
     placementRequest({
       nodeSelector: [["zone", "a"]],

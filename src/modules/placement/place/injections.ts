@@ -30,7 +30,7 @@ import { clusterPodSchedulingPolicy, podSchedulingPolicy } from "../kinds.ts";
 import { isPod } from "../select/eligibility.ts";
 import { fits, merge } from "./merge-policies.ts";
 
-/** What one policy injected into one field, by the stored object's annotation and as far as that object still has it. */
+/** A policy's injection into one field, by the stored object's annotation and as far as that object still has it. */
 export interface Injection {
   readonly ref: PolicyRef;
   readonly origin: Origin;
@@ -69,12 +69,12 @@ export interface Carrying {
   readonly old: JsonObject;
 }
 
-/** The part of an injection that is not wanted any more; `undefined` where all of it stays. */
+/** The part of an injection that is no longer required; `undefined` if all of it stays. */
 export type StalePart = (injection: Injection) => unknown;
 
 const ALL_STAYS: StalePart = () => undefined;
 
-/** The parts of injections that policies no longer want, of policies that inject on update. Those of all others stay. */
+/** The parts of injections that policies no longer require, for policies that inject on update. Those of all others stay. */
 export function staleParts(
   policies: readonly { readonly ref: PolicyRef; readonly criteria: Criteria }[],
 ): StalePart {
@@ -86,14 +86,14 @@ export function staleParts(
 }
 
 /**
- * The part of an injection that its policy no longer wants. What it still wants stays where it is: removed and added at the end of a list
- * it would be a change, and roll out.
+ * The part of an injection that its policy no longer requires. The required part keeps its position: removed and added
+ * at the end of a list it would be a change, and roll out.
  */
 export function stalePart(
   { origin: { uid, generation }, criterion, value }: Injection,
   { ref, criteria }: { readonly ref: PolicyRef; readonly criteria: Criteria },
 ): unknown {
-  // The policy that wrote it wants the same; a part that was skipped then is not a sign of change.
+  // The policy that wrote it requires the same; a part that was skipped then is not a sign of change.
   if (uid !== undefined && uid === ref.uid && generation !== undefined && generation === ref.generation)
     return undefined;
   return criterion.outdated(value, wantedOf(criteria, criterion));
@@ -103,16 +103,17 @@ export function stalePart(
 export const ALL_STALE: StalePart = ({ value }) => value;
 
 export interface Carried {
-  /** The names of the policies of which something was restored. */
+  /** The names of the policies with a restored part. */
   readonly restored: readonly string[];
-  /** What was taken out, each as `injectionText` has it. */
+  /** The removed parts, in the form of `injectionText`. */
   readonly removed: ReadonlySet<string>;
 }
 
 /**
- * Carries the injections of the stored object over to the new one. A re-apply of a manifest strips them: where the user's part of the
- * placement is as it was, the stored lists go back as they were, so that nothing rolls out; otherwise the injections are merged again. A
- * value that the user sets wins. Stale parts are taken out as far as the API server allows. Only the stored object's annotation counts.
+ * Restores the injections of the stored object in the new one. A re-apply of a manifest strips them: if the user's part
+ * of the placement is unchanged, the stored lists are restored verbatim, so that nothing rolls out; otherwise the
+ * injections are merged again. A value that the user sets wins. Stale parts are removed as far as the API server
+ * allows. Only the stored object's annotation counts.
  */
 export function carryInjections(
   { placement, view, old }: Carrying,
@@ -233,7 +234,7 @@ function isRemovable({ name }: Criterion, { appendOnly, immutable }: Limits): bo
   return appendOnly !== true && immutable[name] === undefined;
 }
 
-/** The value of a stored field before policies wrote it; worked out where the annotation does not say. */
+/** The value of a stored field before policies wrote it; computed if the annotation does not have it. */
 function userPart(
   { combined, without }: Criterion,
   stored: Json,
@@ -251,8 +252,8 @@ function userPart(
 }
 
 /**
- * The user's part of a list to which the user added elements, where the part from before is known. Where there was none, an alternative to
- * injected ones is not narrowed to itself while the policy stays.
+ * The user's part of a list to which the user added elements, if the part from before is known. If there was none, an
+ * alternative to injected ones is not narrowed to itself while the policy stays.
  */
 function extendedUserPart(
   present: Json,
@@ -268,7 +269,7 @@ function extendedUserPart(
   return [...own, ...present.filter((one: Json) => !had.has(canonical(one)))];
 }
 
-/** Whether a field, and those that it is judged by, have the stored value or the one that they had before policies wrote them. */
+/** Whether a field, and those that it depends on, have the stored value or the one before policies wrote them. */
 function isUserPartUnchanged(
   { draft, spec }: PlacementContext,
   old: JsonObject,
@@ -304,7 +305,7 @@ function textsOf({ set, added }: Origin, old: JsonObject, { combined }: Criterio
   ];
 }
 
-/** A policy of another namespace has injected nothing here, whatever the annotation says. */
+/** A policy of another namespace has injected nothing here, regardless of the annotation. */
 function exists({ kind, namespace, name }: PolicyRef, view: View, here: string): boolean {
   if (namespace !== undefined && namespace !== here) return false;
   const found = [clusterPodSchedulingPolicy, podSchedulingPolicy].find((one) => one.kind === kind);
@@ -316,8 +317,8 @@ function restoredFinding(policy: PolicyRef, { text }: Criterion, path: Path): Fi
 }
 
 /**
- * Puts a stored list back where the edits since a mark left another one of the same elements, or of the same meaning: that would be another
- * template, and roll out. After a reapply only the order is kept: the rest is as in a new object.
+ * Restores a stored list if the edits since a mark left another one of the same elements, or of the same meaning: that
+ * would be another template, and roll out. After a reapply only the order is kept: the rest is as in a new object.
  */
 export function keepStoredLists(
   { draft, spec }: PlacementContext,
@@ -342,7 +343,7 @@ export function keepStoredLists(
   }
 }
 
-/** One text for lists that differ in the order of their elements; combined ones, in that of their items as well. */
+/** One string for lists that differ in the order of their elements; for combined ones, also of their items. */
 function unordered(list: readonly Json[], { combined }: Criterion): string {
   const items = (value: Json | undefined) => (Array.isArray(value) ? value.map(canonical).sort() : value);
   const text = (one: Json) =>

@@ -48,7 +48,7 @@ describe("a policy that refuses", () => {
     expect(refusing.findings[0]?.warn).toBeUndefined();
     const skipping = mergedSpec(own, [placementRequest(criteria)]);
     expect(skipping.findings.at(-1)).toMatchObject({ outcome: "skipped", code, warn: 60 });
-    // Nothing is refused for what is only put back.
+    // Nothing is refused for a restore.
     const back = mergedSpec(own, [placementRequest(criteria, { onConflict: "Refuse", restoring: true })]);
     expect(back.findings.some(({ outcome }) => outcome === "violated")).toBe(false);
   });
@@ -65,7 +65,7 @@ describe("a policy that refuses", () => {
   });
 });
 
-test("what we do not know survives, byte for byte", () => {
+test("unknown fields survive, byte for byte", () => {
   const own = {
     initContainers: [{ name: "sidecar", restartPolicy: "Always", invented: [null, { x: 1 }] }],
     schedulingGates: [{ name: "wait", since: 3 }],

@@ -20,7 +20,7 @@ import { type Size, WorkLimits, workOfMerge } from "../criteria/work-limit.ts";
 import type { PlacementPolicy } from "../policy/policy.ts";
 import { isPod } from "../select/eligibility.ts";
 
-/** Merges what these policies want, in their order; or says what must be known first. */
+/** Merges the placement requests of these policies, in order; or returns needs. */
 export function mergePolicies(
   context: Context,
   { draft, spec, workload }: PlacementContext,
@@ -94,7 +94,7 @@ export function limitsNow(limits: Limits, podSpec: Json | undefined, criteria: C
   return now;
 }
 
-/** Read by name, and only where a policy that selects an object names one. */
+/** Read by name, and only if a policy that selects an object names one. */
 export const REFERENCE_ACCESS: readonly Access[] = CRITERIA.flatMap(({ reference }) =>
   reference === undefined ? [] : [reference.access],
 ).sort((a, b) => (a.group < b.group ? -1 : 1));
@@ -105,7 +105,7 @@ interface Referring {
   readonly criteria: Criteria;
 }
 
-/** The criteria of a policy without those that name a missing object; or what must be fetched first. */
+/** The criteria of a policy without those that name a missing object; or needs. */
 export function resolveReferences(
   policy: Referring,
   { draft, spec, limits }: MergeContext,
@@ -117,7 +117,7 @@ export function resolveReferences(
   const unusable = new Set<Criterion>();
   for (const { criterion, value } of policy.criteria) {
     const { reference } = criterion;
-    // What is not written need not exist.
+    // Skip fields that will not be written.
     if (reference === undefined || limits.immutable[criterion.name] !== undefined) continue;
     const path = [...spec, ...criterion.path];
     const present = draft.get(...path);

@@ -18,7 +18,7 @@ function kindOf(name: string): WorkloadKind {
   return found;
 }
 
-/** The criteria that an object takes; `immutable` where it takes none. */
+/** The criteria that an object accepts; `immutable` if it accepts none. */
 function mutable(kind: string, old: JsonObject | undefined): readonly string[] | "immutable" {
   const found =
     old === undefined ? { limits: limitsAtCreation(kindOf(kind)) } : mutabilityOf(kindOf(kind), old);
@@ -40,7 +40,7 @@ const WHILE_SUSPENDED = [
 ] as const;
 const AT_A_GATE = ["nodeSelector", "requiredNodeAffinity", "preferredNodeAffinity", "tolerations"] as const;
 
-describe("what an object takes", () => {
+describe("fields that an object accepts", () => {
   test.each<[string, string, JsonObject | undefined, readonly string[] | "immutable"]>([
     ["a pod on CREATE: everything", "Pod", undefined, ALL],
     ["a pod on UPDATE, at a gate", "Pod", pod({ spec: GATED }), AT_A_GATE],
@@ -52,7 +52,7 @@ describe("what an object takes", () => {
       "immutable",
     ],
     ["a pod on UPDATE, on its node", "Pod", pod({ spec: { nodeName: "n1" } }), "immutable"],
-    ["a pod that says both", "Pod", pod({ spec: { ...GATED, nodeName: "n1" } }), "immutable"],
+    ["a pod with both", "Pod", pod({ spec: { ...GATED, nodeName: "n1" } }), "immutable"],
     ["gates that are nonsense", "Pod", pod({ spec: { schedulingGates: "g" } }), "immutable"],
     ["a Job on CREATE: everything", "Job", undefined, ALL],
     ["a Job, suspended and never started", "Job", job({ suspend: true }), WHILE_SUSPENDED],
@@ -70,7 +70,7 @@ describe("what an object takes", () => {
     ],
     ["a Job, running", "Job", job({ suspend: false }, { startTime: "2026-01-01T00:00:00Z" }), "immutable"],
     ["a Job, not started and not suspended", "Job", job({}), "immutable"],
-    ["a Job whose suspend is no boolean", "Job", job({ suspend: "true" }), "immutable"],
+    ["a Job whose suspend is not a boolean", "Job", job({ suspend: "true" }), "immutable"],
     ["a DaemonSet on CREATE", "DaemonSet", undefined, ALL.filter((field) => field !== "nodeName")],
     [
       "a DaemonSet on UPDATE",
@@ -85,7 +85,7 @@ describe("what an object takes", () => {
     expect(mutable(kind, old)).toEqual(fields);
   });
 
-  test("kinds of other groups have rules of their own", () => {
+  test("kinds of other groups have other rules", () => {
     const other = { group: "kruise.io", version: "v1", resource: "jobs", template: ["spec", "template"] };
     expect(mutabilityOf({ ...other, kind: "Job" }, job({}))).toEqual({ limits: NO_LIMITS });
     expect(limitsAtCreation({ ...other, kind: "DaemonSet" })).toEqual(NO_LIMITS);
@@ -113,18 +113,18 @@ describe("a pod with a gate may have no node", () => {
     expect(ALL.filter((name) => immutable[name] !== undefined)).toEqual(limited);
   });
 
-  test("what is limited anyway keeps its reason", () => {
+  test("an already limited field keeps its reason", () => {
     const limits = { immutable: { nodeName: "why" } };
     expect(limitsNow(limits, GATE, wants(NODE))).toEqual(limits);
   });
 
-  test("a gate that can't be written keeps no node away", () => {
+  test("a gate that can't be written does not exclude a node", () => {
     const limits = { immutable: { schedulingGates: "why" } };
     expect(limitsNow(limits, {}, wants({ ...GATE, ...NODE }))).toEqual(limits);
   });
 });
 
-test("a new DaemonSet gets no nodeName, and the code says that no DaemonSet can have one", () => {
+test("a new DaemonSet gets no nodeName, and the code explains that no DaemonSet can have one", () => {
   const policy = clusterPolicy("p", { namespaceSelector: {}, podSelector: {}, nodeName: "n1" });
   const { answer, object } = placed([SHOP, policy], workload("apps/v1", "DaemonSet"));
   expect(at(object, "spec", "template", "spec", "nodeName")).toBeUndefined();

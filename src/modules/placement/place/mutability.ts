@@ -5,10 +5,13 @@ import { CRITERIA } from "../criteria/criteria.ts";
 import { type Limits, type Mutability, NO_LIMITS } from "../criteria/criterion.ts";
 import { isPod } from "../select/eligibility.ts";
 
-/** What an object takes by the rules of the API server. A patch that it refuses is worse than none: the whole request fails. */
+/**
+ * The fields that an object accepts by the rules of the API server. A patch that it refuses is worse than none: the
+ * whole request fails.
+ */
 export type ObjectMutability =
   | { readonly limits: Limits }
-  /** Nothing new at all, and why; what the stored object has may still be restored. */
+  /** Nothing new at all, with the reason; the stored object's values may still be restored. */
   | { readonly immutable: string };
 
 function limitsOf(state: Exclude<keyof Mutability, "ungatedPod">): Limits {
@@ -21,7 +24,10 @@ function limitsOf(state: Exclude<keyof Mutability, "ungatedPod">): Limits {
 
 const MUTABLE: ObjectMutability = { limits: NO_LIMITS };
 
-/** On UPDATE it takes further keys, requirements at the end of existing terms, a first required node affinity, and tolerations. */
+/**
+ * On UPDATE it accepts further keys, requirements at the end of existing terms, a first required node affinity, and
+ * tolerations.
+ */
 const GATED_POD: ObjectMutability = { limits: { ...limitsOf("gatedPod"), appendOnly: true } };
 
 /** On UPDATE some fields may change, the rest of its template never. */
@@ -41,12 +47,12 @@ const DAEMON_SET: Limits = {
   impossible: Object.keys(limitsOf("daemonSet").immutable),
 };
 
-/** What the API server lets be written into a new object. */
+/** The fields that the API server allows in a new object. */
 export function limitsAtCreation(workload: WorkloadKind): Limits {
   return isDaemonSet(workload) ? DAEMON_SET : NO_LIMITS;
 }
 
-/** What the API server lets be written into a stored object. */
+/** The fields that the API server allows to change in a stored object. */
 export function mutabilityOf(workload: WorkloadKind, old: JsonObject): ObjectMutability {
   if (isDaemonSet(workload)) return { limits: DAEMON_SET };
   if (isPod(workload)) return isGatedSpec(old["spec"]) && !isBound(old) ? GATED_POD : UNGATED_POD;

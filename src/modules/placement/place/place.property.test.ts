@@ -17,7 +17,7 @@ const value = fc.constantFrom("a", "b");
 const requirement = fc.record({
   key: fc.constantFrom("zone", "disk"),
   operator: fc.constant("In"),
-  // One spelling each: of two that mean the same, one is left out and can't be found again.
+  // One spelling each: of two with the same meaning, one is left out and can't be found again.
   values: fc.constantFrom(["a"], ["b"], ["a", "b"]),
 });
 const term = fc
@@ -136,7 +136,7 @@ const specAt = (kind: string): readonly string[] =>
       ? ["spec", "jobTemplate", "spec", "template", "spec"]
       : ["spec", "template", "spec"];
 
-/** An object as somebody sends it. */
+/** An object as a client sends it. */
 function objectOf({ kind, apart, suspend, started }: Situation, spec: JsonObject): JsonObject {
   const owner = kind === "Pod" ? OWNERS["DaemonSetPod"] : DEPLOYMENT;
   const parts = {
@@ -153,14 +153,14 @@ function objectOf({ kind, apart, suspend, started }: Situation, spec: JsonObject
   return { ...object, spec: job, status: started ? { startTime: "2026-01-01T00:00:00Z" } : {} };
 }
 
-/** Whether it is one that must stay as it is. */
+/** Whether it must stay unchanged. */
 function untouchable({ kind, apart }: Situation): boolean {
   if (apart === "deleting") return true;
   if (apart === "mirror") return kind === "Pod";
   return apart === "owned";
 }
 
-/** All of a list that is in another, whatever the order. */
+/** All elements of a list are in another, in any order. */
 function within(part: Json | undefined, whole: Json | undefined): boolean {
   const texts = new Set((Array.isArray(whole) ? whole : []).map(canonical));
   return (Array.isArray(part) ? part : []).every((one) => texts.has(canonical(one)));
@@ -174,7 +174,7 @@ const IMMUTABLE = [
   "nodeName",
 ];
 
-/** The rules of the API server, as they were measured: what it refuses of a change from one spec to another. */
+/** The rules of the API server, as measured: its refusals of a change from one spec to another. */
 function refusedBy(kind: string, old: JsonObject, now: JsonObject): boolean {
   const before = at(old, ...specAt(kind));
   const after = at(now, ...specAt(kind));
@@ -219,7 +219,7 @@ const world = (what: string) =>
           : { found: {}, complete: true },
   });
 
-test("what is made is never made unfit: a gate beside a node, a DaemonSet on one node, or changed where it must not be", async () => {
+test("a created object is never made invalid: no gate beside a node, no DaemonSet on one node, no change of an exempt one", async () => {
   await fc.assert(
     fc.asyncProperty(situation, said, policies, missing, async (where, spec, list, absent) => {
       const bound = where.kind === "Pod" && where.bound && spec["schedulingGates"] === undefined;
@@ -236,7 +236,7 @@ test("what is made is never made unfit: a gate beside a node, a DaemonSet on one
   );
 });
 
-test("an UPDATE that the API server would take is never made one that it refuses", async () => {
+test("an UPDATE that the API server would accept is never turned into one that it refuses", async () => {
   let changed = 0;
   await fc.assert(
     fc.asyncProperty(
@@ -272,7 +272,7 @@ test("an UPDATE that the API server would take is never made one that it refuses
         const { object, answer } = await placedWith(world(absent), [SHOP, ...made(then, 2)], request);
         const apart = how === "same" && where.apart !== "deleting" ? "" : where.apart;
         if (untouchable({ ...where, apart })) {
-          // The note of a pod that became a mirror pod is corrected, and nothing else.
+          // The annotation of a pod that became a mirror pod is corrected, and nothing else.
           const changes = answer.patch.filter(
             ({ path }) => apart !== "mirror" || !path.includes("usher.dev"),
           );
@@ -285,13 +285,13 @@ test("an UPDATE that the API server would take is never made one that it refuses
     ),
     { numRuns: 600 },
   );
-  // Or it would say nothing.
+  // Otherwise it would show nothing.
   expect(changed).toBeGreaterThan(40);
 });
 
 /**
- * The same, about other nodes, and each alternative once: what pod and policy both say, or the pod says twice, can't be told apart
- * afterwards.
+ * The same, about other nodes, and each alternative once: common parts of pod and policy, or duplicates of the pod,
+ * can't be distinguished afterwards.
  */
 const ownSaid = said.map((spec) => {
   const own = JSON.parse(
@@ -318,7 +318,7 @@ const unchanged = (generation: number) =>
     ),
   );
 
-/** What was there stays where it was, so that a new order alone rolls nothing out. */
+/** Existing elements keep their position, so that a new order alone rolls nothing out. */
 function unordered(found: Json | undefined): Json {
   if (Array.isArray(found))
     return found.map(unordered).sort((a, b) => (canonical(a) < canonical(b) ? -1 : 1));
@@ -326,7 +326,7 @@ function unordered(found: Json | undefined): Json {
   return Object.fromEntries(Object.entries(found).map(([key, inner]) => [key, unordered(inner)]));
 }
 
-test("placed anew, a workload is as if it were made now, but for the order in which things stand", async () => {
+test("after a reapply a workload is as if created now, except for the order of elements", async () => {
   await fc.assert(
     fc.asyncProperty(templates, ownSaid, unchanged(1), unchanged(2), async (kind, spec, first, then) => {
       const sent = objectOf({ kind, apart: "", suspend: false, started: false, bound: false }, spec);
@@ -339,7 +339,7 @@ test("placed anew, a workload is as if it were made now, but for the order in wh
       };
       const request = requestFor(now, { operation: "UPDATE", oldObject: old });
       const { object: renewed, answer } = await placedWith(world("none"), [SHOP, ...then], request);
-      // Where a policy can't be read nothing is taken out.
+      // If a policy can't be read nothing is removed.
       fc.pre(!answer.warnings.join().includes("USHER-P22"));
       const fresh = (await placedWith(world("none"), [SHOP, ...then], sent)).object;
       expect(unordered(at(renewed, ...specAt(kind)))).toEqual(unordered(at(fresh, ...specAt(kind))));
@@ -352,7 +352,7 @@ test("placed anew, a workload is as if it were made now, but for the order in wh
   );
 });
 
-test("an update that changes nothing changes nothing, and one that injects does so once", async () => {
+test("an update without changes changes nothing, and one that injects does so once", async () => {
   await fc.assert(
     fc.asyncProperty(templates, ownSaid, unchanged(1), unchanged(2), async (kind, spec, first, then) => {
       const sent = objectOf({ kind, apart: "", suspend: false, started: false, bound: false }, spec);

@@ -12,7 +12,10 @@ import { mergePolicies } from "./merge-policies.ts";
 import { limitsAtCreation } from "./mutability.ts";
 import { placeUpdated } from "./update.ts";
 
-/** Places one object: on CREATE by all policies that select it, on UPDATE by what it had and by policies that inject on update. */
+/**
+ * Places one object: on CREATE by all policies that select it, on UPDATE by its injections and by policies that inject
+ * on update.
+ */
 export function place(context: Context, policies: Policies): Result {
   const { request, object: draft, installation } = context;
   const { operation, object, oldObject } = request;
@@ -36,7 +39,7 @@ export function place(context: Context, policies: Policies): Result {
   return allow();
 }
 
-/** A new object gets what all policies that select it want. */
+/** A new object gets the criteria of all policies that select it. */
 function placeCreated(context: Context, placement: PlacementContext, policies: Policies): Result {
   const { draft, workload, labels } = placement;
   const start = draft.mark();
@@ -44,7 +47,7 @@ function placeCreated(context: Context, placement: PlacementContext, policies: P
   if ("need" in selection) return selection;
   const findings = unclearFindings(selection);
   if (refuses(findings)) return decide(draft, start, findings);
-  // A new object is placed anyway; the request to do so must not stay in it.
+  // A new object is placed anyway; the reapply request must not stay in it.
   consumeReapply(draft);
   const limits = limitsAtCreation(workload);
   const missing = mergePolicies(context, placement, limits, selection.wanting, findings);

@@ -46,7 +46,7 @@ function inOldForm(object: JsonObject): JsonObject {
 }
 
 describe("for any policies and any pod", () => {
-  test("taking all injections out gives the pod as it was sent, whatever pod and policies share", () => {
+  test("removing all injections restores the sent pod, whatever pod and policies share", () => {
     fc.assert(
       fc.property(anySpec, requests, (spec, list) => {
         const stored = merged(pod({ spec }), list).object;
@@ -62,7 +62,7 @@ describe("for any policies and any pod", () => {
     );
   });
 
-  test("taking one policy out of two gives the meaning that the other gives alone", () => {
+  test("removing one of two policies leaves the meaning of the other alone", () => {
     const terms = fc.array(fc.constantFrom("zone=a", "zone=b", "disk=ssd", "cpu", "!gpu"), {
       minLength: 1,
       maxLength: 2,
@@ -74,7 +74,7 @@ describe("for any policies and any pod", () => {
         const sent = pod({ spec: requiring(...own.map((text) => term(text))) });
         const [a, b] = [wanting(first, "a"), wanting(second, "b")];
         const both = merged(sent, [a, b]);
-        // A policy that contradicts the other was left out, and did not come.
+        // A contradicting policy was left out, and added nothing.
         fc.pre(both.findings.every(({ outcome }) => outcome === "applied"));
         const alone = merged(sent, [b]);
         const left = carried(both.object, both.object, {
@@ -109,18 +109,18 @@ describe("an alternative that a policy excluded", () => {
   const own = requiring(term("zone=a"), term("zone=b"));
   const stored = merged(pod({ spec: own }), [placementRequest({ requiredNodeAffinity: [term("zone=a")] })]);
 
-  test("comes back when the policy is removed", () => {
+  test("is restored when the policy is removed", () => {
     expect(stored.spec).toEqual(requiring(term("zone=a")));
     expect(carried(stored.object, stored.object, { stalePart: ALL_STALE }).spec).toEqual(own);
   });
 
-  test("stays out where others changed the terms since: the value from before is not known", () => {
+  test("stays out if others changed the terms since: the value from before is unknown", () => {
     const changed = { ...stored.object, spec: requiring(term("zone=a", "disk=ssd")) };
     expect(carried(changed, changed, { stalePart: ALL_STALE }).spec).toEqual(requiring(term("disk=ssd")));
   });
 });
 
-test("a term that the user adds to injected ones is the user's, and the injected ones still go", () => {
+test("a term that the user adds to injected ones is the user's, and the injected ones are still removed", () => {
   const policy = placementRequest({ requiredNodeAffinity: [term("zone=a"), term("zone=b")] });
   const stored = merged(pod({ spec: {} }), [policy]).object;
   const now = { ...stored, spec: requiring(term("zone=a"), term("zone=b"), term("disk=ssd")) };

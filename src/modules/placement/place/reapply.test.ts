@@ -19,15 +19,15 @@ import {
 import { at } from "../../../core/json.ts";
 import { PROVENANCE, provenanceOf } from "../../../core/provenance/annotation.ts";
 
-describe("reapply: as if it were made now", () => {
-  test("what a deleted policy put there goes, and so does the annotation", () => {
+describe("reapply: as if created now", () => {
+  test("a deleted policy's injection is removed, and so is the annotation", () => {
     const old = stored([policy(EVERYTHING)], deployment());
     const result = update([], asking(again(old)), old);
     expect(result.object).toEqual(deployment({ annotations: {} }));
     expect(result.answer.warnings).toEqual([]);
   });
 
-  test("what a changed policy wants comes, whatever its onUpdate", () => {
+  test("a changed policy is applied, with any onUpdate", () => {
     const old = stored([policy({ nodeSelector: { disk: "ssd" }, tolerations: [POOL] })], deployment());
     const now = [
       policy({ nodeSelector: { zone: "a" }, affinity: ANTI }, "p", 2),
@@ -38,7 +38,7 @@ describe("reapply: as if it were made now", () => {
     expect(result.object).toEqual(fresh);
   });
 
-  test("who goes first counts again", () => {
+  test("precedence counts again", () => {
     const low = policy({ nodeSelector: { disk: "ssd" } }, "low");
     const old = stored([low], deployment());
     const known = [low, policy({ nodeSelector: { disk: "nvme" }, priority: 5 }, "high")];
@@ -47,7 +47,7 @@ describe("reapply: as if it were made now", () => {
     expect(provenanceOf(result.object)).toMatchObject([{ policy: "ClusterPodSchedulingPolicy/high" }]);
   });
 
-  test("a policy of another name that wants the same takes over the note and nothing else", () => {
+  test("an equal policy of another name takes over the provenance and nothing else", () => {
     const old = stored([policy(EVERYTHING, "before")], deployment());
     const result = update([policy(EVERYTHING, "after")], asking(again(old)), old);
     expect(templateOf(result)).toEqual(at(old, "spec", "template", "spec"));
@@ -57,32 +57,32 @@ describe("reapply: as if it were made now", () => {
     for (const { path } of result.answer.patch) expect(path).toMatch(/^\/metadata\/annotations/);
   });
 
-  test("where all is current only the annotation goes", () => {
+  test("if everything is current only the annotation is removed", () => {
     const known = [policy(EVERYTHING)];
     const old = stored(known, deployment());
     const { answer } = update(known, asking(again(old)), old);
     expect(answer.patch).toEqual([{ op: "remove", path: "/metadata/annotations/usher.dev~1reapply" }]);
   });
 
-  test("an object from before all policies gets what it lacks", () => {
+  test("an object from before all policies gets the missing criteria", () => {
     const result = update([policy({ nodeSelector: { disk: "ssd" } })], asking(deployment()), deployment());
     expect(result.nodeSelector).toEqual({ disk: "ssd" });
     expect(at(result.object, "metadata", "annotations", "usher.dev/reapply")).toBeUndefined();
   });
 
-  test("the note that counts is the stored one", () => {
+  test("the stored provenance counts", () => {
     const forged = { placement: [{ policy: "K/p", set: ["/spec/template/spec/nodeSelector/own"] }] };
     const sent = deployment({ spec: { containers: [], nodeSelector: { own: "1" } } });
     const now = withAnnotations(asking(sent), { [PROVENANCE]: JSON.stringify(forged) });
     expect(update([], now, sent).nodeSelector).toEqual({ own: "1" });
   });
 
-  test("what was made with the annotation does not keep it", () => {
+  test("an object created with the annotation does not keep it", () => {
     const { object } = placed([SHOP], asking(deployment()));
     expect(at(object, "metadata", "annotations")).toEqual({});
   });
 
-  test("nothing is lost because something can't be known", async () => {
+  test("nothing is lost because a fact is unknown", async () => {
     const old = stored([policy({ nodeSelector: { disk: "ssd" } })], deployment());
     const known = [
       SHOP,
@@ -99,7 +99,7 @@ describe("reapply: as if it were made now", () => {
     expect(answer.warnings.join()).toContain("USHER-P22");
   });
 
-  test("nor because a policy can't be judged", () => {
+  test("nor because a policy can't be evaluated", () => {
     const known = policy({ nodeSelector: { disk: "ssd" } });
     const old = stored([known], deployment());
     const broken = policy({ nodeSelector: { disk: "ssd" }, tolerations: "nonsense" }, "p", 2);

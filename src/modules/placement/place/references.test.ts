@@ -23,7 +23,7 @@ const ROWS: readonly [field: string, value: string, need: Need, kind: string][] 
 ];
 
 describe.each(ROWS)("%s", (field, value, need, shown) => {
-  test("what exists is written, asked for once", async () => {
+  test("an existing object is written, and looked up once", async () => {
     const world = outsideWith([[need, found()]]);
     const { object, answer, evaluation } = await placedWith(
       world,
@@ -38,8 +38,8 @@ describe.each(ROWS)("%s", (field, value, need, shown) => {
 
   test.each<[string, Fact]>([
     ["is missing", { absent: "NotFound" }],
-    ["can't be asked for", { failed: "the API server is away" }],
-  ])("what %s is left out, and the rest applied", async (_what, fact) => {
+    ["can't be looked up", { failed: "the API server is down" }],
+  ])("a reference that %s is left out, and the rest applied", async (_what, fact) => {
     const known = [SHOP, policy({ [field]: value, nodeSelector: { zone: "a" } })];
     const { object, answer, evaluation } = await placedWith(outsideWith([[need, fact]]), known, deployment());
     expect(at(object, "spec", "template", "spec", field)).toBeUndefined();
@@ -51,7 +51,7 @@ describe.each(ROWS)("%s", (field, value, need, shown) => {
     expect(evaluation.unknown).toEqual([need]);
   });
 
-  test("what is missing refuses where the policy says Fail, and nothing is changed", async () => {
+  test("a missing object refuses if the policy has failurePolicy Fail, and nothing is changed", async () => {
     const known = [
       SHOP,
       policy({ nodeSelector: { zone: "a" } }, "another"),
@@ -63,12 +63,12 @@ describe.each(ROWS)("%s", (field, value, need, shown) => {
     expect(answer.status?.message).toContain("USHER-P20");
   });
 
-  test("what the object says itself is not asked for", () => {
+  test("the object's own value is not looked up", () => {
     const sent = deployment({ spec: { containers: [], [field]: "own" } });
     expect(placed([SHOP, policy({ [field]: value })], sent).answer.allowed).toBe(true);
   });
 
-  test("what another policy's selector keeps out is not asked for", () => {
+  test("a value that another policy's selector excludes is not looked up", () => {
     const other = clusterPolicy("p", {
       namespaceSelector: {},
       podSelector: { matchLabels: { app: "other" } },
@@ -78,7 +78,7 @@ describe.each(ROWS)("%s", (field, value, need, shown) => {
   });
 });
 
-test("all that must be known is asked for at once", async () => {
+test("all needs are returned at once", async () => {
   const world = outside({ fact: () => found() });
   const known = [
     SHOP,
@@ -89,7 +89,7 @@ test("all that must be known is asked for at once", async () => {
   expect(world.fetches).toEqual([[PRIORITY, RUNTIME, NODE]]);
 });
 
-test("a namespace first, then what the policies that want it name", async () => {
+test("a namespace first, then the references of the policies that select it", async () => {
   const namespace = needOf("namespaces", "shop");
   const world = outsideWith([
     [namespace, found(SHOP)],
@@ -105,16 +105,16 @@ test("a namespace first, then what the policies that want it name", async () => 
   expect(at(object, "spec", "priorityClassName")).toBe("high");
 });
 
-describe("a RuntimeClass with a nodeSelector of its own", () => {
+describe("a RuntimeClass with its own nodeSelector", () => {
   const CLASS = found({ scheduling: { nodeSelector: { arch: "arm" } } });
 
   test.each<[string, JsonObject, readonly JsonObject[], boolean]>([
-    ["the pod says nothing", {}, [], true],
-    ["the pod says the same", { nodeSelector: { arch: "arm" } }, [], true],
-    ["the pod says otherwise", { nodeSelector: { arch: "x86" } }, [], false],
-    ["a later policy says otherwise", {}, [policy({ nodeSelector: { arch: "x86" } }, "z")], false],
+    ["the pod sets nothing", {}, [], true],
+    ["the pod sets the same", { nodeSelector: { arch: "arm" } }, [], true],
+    ["the pod sets another value", { nodeSelector: { arch: "x86" } }, [], false],
+    ["a later policy sets another value", {}, [policy({ nodeSelector: { arch: "x86" } }, "z")], false],
     [
-      "the pod says the same, so that a later policy can't",
+      "the pod sets the same, so that a later policy can't",
       { nodeSelector: { arch: "arm" } },
       [policy({ nodeSelector: { arch: "x86" } }, "z")],
       true,
@@ -131,7 +131,7 @@ describe("a RuntimeClass with a nodeSelector of its own", () => {
   });
 });
 
-test("on UPDATE nothing is asked for, since nothing new is given", () => {
+test("on UPDATE nothing is looked up, because nothing new is added", () => {
   const request = requestFor(deployment(), { operation: "UPDATE", oldObject: deployment() });
   expect(placed([SHOP, policy({ nodeName: "n1" })], request).answer.patch).toEqual([]);
 });

@@ -19,7 +19,7 @@ import {
 import { at, type JsonObject } from "../../../core/json.ts";
 import { PROVENANCE } from "../../../core/provenance/annotation.ts";
 
-describe("asked about one update twice, as where another webhook changed the object in between", () => {
+describe("called twice for one update, as if another webhook changed the object in between", () => {
   const versioned = (object: JsonObject, resourceVersion: string): JsonObject => ({
     ...object,
     metadata: { ...(object["metadata"] as JsonObject), resourceVersion },
@@ -38,7 +38,7 @@ describe("asked about one update twice, as where another webhook changed the obj
   const old = versioned(stored([before], deployment()), "41");
 
   test.each<[string, JsonObject[], JsonObject]>([
-    ["what a policy that is gone had put there stays out", [], asking(old)],
+    ["a deleted policy's injection stays out", [], asking(old)],
     ["a changed policy's new value stays its own", [policy(changed, "p", 2)], asking(old)],
     ["an injecting policy's new value stays its own", [injecting(changed, "p", 2)], old],
     ["of a re-apply that strips it as well", [injecting(changed, "p", 2)], versioned(deployment(), "41")],
@@ -51,7 +51,7 @@ describe("asked about one update twice, as where another webhook changed the obj
     expect(at(templateOf(first), "nodeSelector", "old")).toBeUndefined();
   });
 
-  test("what shows that it was placed anew means nothing to the next update, and is no reason to change it", () => {
+  test("the reapply mark has no meaning for the next update, and does not cause a change", () => {
     const renewed = versioned(again(update([], asking(old), old).object), "42");
     expect(templateOf({ object: renewed } as Placed)).toEqual(at(deployment(), "spec", "template", "spec"));
     expect(update([before], labelled(renewed), renewed).answer).toMatchObject(noPatch);

@@ -29,9 +29,9 @@ const update = (now: JsonObject, old: JsonObject = STORED, known: readonly JsonO
 
 const noted = (note: Json): JsonObject => ({ annotations: { [PROVENANCE]: JSON.stringify(note) } });
 
-describe("what a re-apply took out comes back", () => {
+describe("a stripped injection is restored", () => {
   test.each<[string, JsonObject]>([
-    ["all of it, with the note", manifest()],
+    ["all of it, with the provenance", manifest()],
     ["the values only", manifest(undefined, { annotations: { [PROVENANCE]: JSON.stringify("kept") } })],
     ["one of two", manifest({ zone: "a" })],
     ["a nodeSelector that is null", manifest(null)],
@@ -45,7 +45,7 @@ describe("what a re-apply took out comes back", () => {
       expect([rule, outcome]).toEqual(["restore", "applied"]);
   });
 
-  test("and what is all there is left alone", () => {
+  test("and a complete one is unchanged", () => {
     expect(update(STORED).answer.patch).toEqual([]);
   });
 
@@ -54,14 +54,14 @@ describe("what a re-apply took out comes back", () => {
     expect(object["spec"]).toEqual(STORED["spec"]);
   });
 
-  test("also where the policy is gone, has changed, or means others now", () => {
+  test("also if the policy is deleted, has changed, or selects others now", () => {
     const other = clusterPolicy("p", { namespaceSelector: {}, podSelector: {}, nodeSelector: { zone: "b" } });
     for (const known of [[], [SHOP], [SHOP, other]]) {
       expect(update(manifest(), STORED, known).nodeSelector).toEqual(INJECTED);
     }
   });
 
-  test("beside what the user sets himself", () => {
+  test("beside the user's own values", () => {
     const { nodeSelector } = update(manifest({ own: "1" }));
     expect(nodeSelector).toEqual({ own: "1", ...INJECTED });
   });
@@ -75,14 +75,14 @@ describe("what a re-apply took out comes back", () => {
   });
 });
 
-describe("what does not come back", () => {
-  test("a key that the user sets himself: his value stays, and is his", () => {
+describe("not restored", () => {
+  test("a key that the user sets: the user's value stays, and is the user's", () => {
     const { nodeSelector, object } = update(manifest({ zone: "mine" }));
     expect(nodeSelector).toEqual({ zone: "mine", "disk.example/type": "ssd" });
     expect(provenanceOf(object)[0]?.set).toEqual(["/spec/template/spec/nodeSelector/disk.example~1type"]);
   });
 
-  test("what the stored object does not carry any more", () => {
+  test("values that the stored object no longer has", () => {
     const old = again(STORED);
     (old as { spec: { template: { spec: { nodeSelector: unknown } } } }).spec.template.spec.nodeSelector = {
       zone: "a",
@@ -90,7 +90,7 @@ describe("what does not come back", () => {
     expect(update(manifest(), old).nodeSelector).toEqual({ zone: "a" });
   });
 
-  test("what only the incoming note claims", () => {
+  test("values that only the incoming provenance claims", () => {
     const forged = noted({ placement: [{ policy: "K/p", set: ["/spec/template/spec/nodeSelector/zone"] }] });
     const old = manifest({ zone: "a" });
     const { nodeSelector, object } = update(manifest(undefined, forged), old);
@@ -115,7 +115,7 @@ describe("what does not come back", () => {
     ],
     ["__proto__", { placement: [{ policy: "K/p", set: ["/spec/template/spec/nodeSelector/__proto__"] }] }],
     ["nonsense", "{"],
-  ])("what is noted of %s", (_what, note) => {
+  ])("provenance of %s", (_what, note) => {
     const old = manifest(
       { zone: "a" },
       typeof note === "string" ? { annotations: { [PROVENANCE]: note } } : noted(note),
@@ -123,7 +123,7 @@ describe("what does not come back", () => {
     expect(update(manifest(), old).nodeSelector).toBeUndefined();
   });
 
-  test("anything into an object that is being deleted, or that a controller made", () => {
+  test("into an object that is being deleted, or that a controller created", () => {
     const { finalizing, owned } = {
       finalizing: manifest(undefined, { metadata: { deletionTimestamp: "2026-01-01T00:00:00Z" } }),
       owned: manifest(undefined, { owner: controlledBy("apps/v1", "DaemonSet", "x") }),
@@ -148,7 +148,7 @@ describe("nothing new on UPDATE", () => {
     expect(update(manifest(), STORED, [SHOP, more]).nodeSelector).toEqual(INJECTED);
   });
 
-  test("of a policy that fails closed where the namespace is not known", () => {
+  test("of a fail-closed policy with an unknown namespace", () => {
     const closed = clusterPolicy("c", {
       namespaceSelector: { matchLabels: { team: "red" } },
       podSelector: {},
@@ -161,14 +161,14 @@ describe("nothing new on UPDATE", () => {
 test.each<[string, JsonObject]>([
   ["no template", { ...manifest(), spec: {} }],
   ["a spec that is null", { ...manifest(), spec: null }],
-  ["a nodeSelector that is a text", manifest("zone=a")],
+  ["a nodeSelector that is a string", manifest("zone=a")],
 ])("hostile: %s", (_what, now) => {
   const { answer } = update(now);
   expect(answer.allowed).toBe(true);
   for (const { path } of answer.patch) expect(path).not.toContain("nodeSelector");
 });
 
-test("an UPDATE that comes without the stored object restores nothing", () => {
+test("an UPDATE without the stored object restores nothing", () => {
   const { answer } = placed([SHOP, POLICY], requestFor(manifest(), { operation: "UPDATE" }));
   expect(answer).toMatchObject({ allowed: true, patch: [] });
 });

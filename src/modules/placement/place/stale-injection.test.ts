@@ -34,7 +34,7 @@ const stored = (spec: JsonObject, entry: Entry): JsonObject => {
   return deployment({ spec, annotations: { [PROVENANCE]: text } });
 };
 
-/** The places and elements of a stored object that a policy no longer wants. */
+/** The paths and elements of a stored object that a policy no longer requires. */
 const stale = (object: JsonObject, wanting: ReturnType<typeof policy>) => {
   const parts = injectionsIn(object, readProvenance(object), SPEC).flatMap((injection) => {
     const value = stalePart(injection, wanting);
@@ -53,24 +53,24 @@ const specWith = (place: string, list: Json): JsonObject =>
 const X = { key: "x" };
 const Y = { key: "y" };
 
-describe("the part that a policy no longer wants", () => {
+describe("the part that a policy no longer requires", () => {
   test.each<[string, readonly string[], JsonObject, Fields, readonly string[]]>([
     [
-      "a key that it still wants so",
+      "a key that is still required",
       [`${AT}/nodeSelector/a`],
       { nodeSelector: { a: "1" } },
       { nodeSelector: [["a", "1"]] },
       [],
     ],
     [
-      "a key that it wants otherwise",
+      "a key with another required value",
       [`${AT}/nodeSelector/a`],
       { nodeSelector: { a: "1" } },
       { nodeSelector: [["a", "2"]] },
       [`${AT}/nodeSelector/a`],
     ],
     [
-      "a key that it wants no more",
+      "a key that is no longer required",
       [`${AT}/nodeSelector/a`],
       { nodeSelector: { a: "1" } },
       {},
@@ -154,7 +154,7 @@ describe("taking stale injections out", () => {
   const left = (limits: Limits, from = object) =>
     carried(from, from, { limits, spec: SPEC, stalePart: ALL_STALE }).spec;
 
-  test("removes all of them where all fields may change", () => {
+  test("removes all of them if all fields may change", () => {
     expect(left(NO_LIMITS)).toEqual({});
   });
 
@@ -167,7 +167,7 @@ describe("taking stale injections out", () => {
     expect(left({ immutable: {}, appendOnly: true })).toEqual(spec);
   });
 
-  test("leaves everything outside the fields that policies have, whatever the annotation says", () => {
+  test("leaves everything outside the policies' fields, for any annotation", () => {
     const other = { ...spec, containers: [X] };
     const hostile = stored(other, {
       set: ["/spec/replicas", `${AT}/containers`, "/metadata", `${AT}x/nodeSelector/a`, AT],

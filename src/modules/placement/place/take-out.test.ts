@@ -39,7 +39,7 @@ const EVERYTHING: Fields = {
   schedulingGates: [{ name: "wait" }],
 };
 
-describe("all that a policy put there goes, and nothing else", () => {
+describe("exactly a policy's injections are removed", () => {
   test.each<[string, JsonObject]>([
     ["nothing of its own", { containers: [] }],
     [
@@ -114,13 +114,13 @@ describe("of several policies", () => {
   const b = placementRequest({ requiredNodeAffinity: [term("zone=a")] }, { name: "b" });
   const of = (name: string) => (origin: Origin) => origin.policy.endsWith(`/${name}`);
 
-  test("what one that stays has added as well stays", () => {
+  test("an element that a remaining policy has added as well stays", () => {
     const { object } = merged(pod({ spec: {} }), [a, b]);
     expect(without(object, of("a"))).toEqual(requiring(term("zone=a")));
     expect(without(object)).toEqual({});
   });
 
-  test("what others have added stays where it is, and what comes again comes where it was", () => {
+  test("others' elements keep their position, and a rewritten one returns to its own", () => {
     const lists = (name: string, ...keys: string[]) =>
       placementRequest({ tolerations: keys.map((key) => ({ key })) }, { name });
     const list = [lists("a", "1", "2"), lists("b", "3")];
@@ -129,7 +129,7 @@ describe("of several policies", () => {
       carried(stored, stored, { stalePart: staleOf(which), wanting });
     expect(removed(of("a"), list).patch).toEqual([]);
     expect(removed(() => true, list).patch).toEqual([]);
-    // The same elements by other policies stay where they are.
+    // Equal elements of other policies keep their position.
     const other = [lists("a", "3"), lists("b", "2", "1")];
     expect(removed(() => true, other).spec["tolerations"]).toEqual(
       ["0", "1", "2", "3"].map((key) => ({ key })),
@@ -142,7 +142,7 @@ describe("of several policies", () => {
   });
 });
 
-describe("what does not go", () => {
+describe("not removed", () => {
   const stored = merged(pod({ spec: {} }), [
     placementRequest({ nodeSelector: [["zone", "a"]], schedulerName: "mine" }),
   ]).object;
@@ -150,8 +150,8 @@ describe("what does not go", () => {
 
   test.each<[string, JsonObject]>([
     ["a value that the user has changed", { nodeSelector: { zone: "b" }, schedulerName: "other" }],
-    ["what is not there any more", { containers: [] }],
-    ["a nodeSelector that is a text", { nodeSelector: "zone=a" }],
+    ["an absent value", { containers: [] }],
+    ["a nodeSelector that is a string", { nodeSelector: "zone=a" }],
     ["a nodeSelector that is a list", { nodeSelector: ["zone"] }],
   ])("%s", (_what, spec) => {
     expect(without(stored, undefined, changed(spec))).toEqual(spec);
@@ -163,8 +163,8 @@ describe("what does not go", () => {
     ["something deeper", { set: ["/spec/nodeSelector/zone/x"] }],
     ["other places", { set: ["/spec/containers", "/metadata/name", "/spec"] }],
     ["__proto__", { set: ["/spec/nodeSelector/__proto__"] }],
-    ["a list of something else", { added: { "/spec/containers": [{ name: "c" }] } }],
-  ])("what is noted of %s", (_what, note) => {
+    ["a list of another type", { added: { "/spec/containers": [{ name: "c" }] } }],
+  ])("provenance of %s", (_what, note) => {
     const spec = { nodeSelector: { zone: "a" }, containers: [{ name: "c" }] };
     const annotation = JSON.stringify({ placement: [{ policy: "K/p", ...note }] });
     const object = pod({ spec, annotations: { [PROVENANCE]: annotation } });
@@ -172,7 +172,7 @@ describe("what does not go", () => {
   });
 });
 
-/** What a pod says on keys that no policy uses. */
+/** The pod's values on keys that no policy uses. */
 const ownSpec: fc.Arbitrary<JsonObject> = fc
   .record({
     selector: fc.boolean(),
@@ -201,7 +201,7 @@ describe("for any requests", () => {
     );
   });
 
-  test("removed back and merged again, nothing has changed: there is no patch", () => {
+  test("removing and merging again changes nothing: there is no patch", () => {
     fc.assert(
       fc.property(ownSpec, requests, fc.nat(), (spec, list, pick) => {
         const stored = merged(pod({ spec }), list).object;
@@ -209,15 +209,15 @@ describe("for any requests", () => {
         const one = all[pick % Math.max(1, all.length)];
         const again1 = carried(stored, stored, { stalePart: ALL_STALE, wanting: list });
         expect(again1.patch).toEqual([]);
-        // Terms that several policies come to together may be told of as applied, one policy after the other.
+        // Terms of several policies may be reported as applied, one policy after the other.
         const applied = again1.findings.filter(({ outcome }) => outcome === "applied");
         expect(applied.filter(({ rule }) => rule !== "affinity.nodeAffinity.required")).toEqual([]);
         if (list.length === 1) expect(applied).toEqual([]);
         if (one === undefined) return;
-        // Of one policy among those that stay where they are, too.
+        // Also for one policy among those that stay.
         const stalePart = staleOf(({ policy }) => policy === one.policy);
         const again2 = carried(stored, stored, { stalePart, wanting: list });
-        // Where policies share requirements, which of them has added what may be told otherwise then.
+        // If policies share requirements, their attribution may then differ.
         expect(again2.patch.filter(({ path }) => !path.startsWith("/metadata"))).toEqual([]);
       }),
       { numRuns: 300 },
@@ -225,7 +225,7 @@ describe("for any requests", () => {
   });
 });
 
-test("only what differs in the end is patched", () => {
+test("only final differences are patched", () => {
   const stored = merged(pod({ spec: {} }), [placementRequest(EVERYTHING)]).object;
   const changed = placementRequest({
     ...EVERYTHING,

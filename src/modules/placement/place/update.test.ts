@@ -21,7 +21,7 @@ import { at, type JsonObject } from "../../../core/json.ts";
 import { PROVENANCE } from "../../../core/provenance/annotation.ts";
 
 describe("Restore: nothing new, nothing lost", () => {
-  test("everything that a policy gave comes back after a re-apply took it out, to the byte", () => {
+  test("everything that a policy added is restored after a re-apply stripped it, to the byte", () => {
     const known = [policy(EVERYTHING)];
     const old = stored(known, deployment());
     const result = update(known, withAnnotations(deployment(), noteOf(old)), old);
@@ -29,13 +29,13 @@ describe("Restore: nothing new, nothing lost", () => {
     expect(result.answer.warnings).toEqual([]);
   });
 
-  test("also when the policy is gone, with its note", () => {
+  test("also when the policy is deleted, with its provenance", () => {
     const old = stored([policy(EVERYTHING)], deployment());
     const { object } = update([], deployment(), old);
     expect(object).toEqual(old);
   });
 
-  test("what is as it was is not touched", () => {
+  test("an unchanged object is untouched", () => {
     const known = [policy(EVERYTHING)];
     const old = stored(known, deployment());
     expect(update(known, again(old), old).answer).toMatchObject(noPatch);
@@ -50,17 +50,17 @@ describe("Restore: nothing new, nothing lost", () => {
   });
 });
 
-describe("a roll-back brings back all but the injection, and says so", () => {
+describe("a rollback restores everything except the injection, with a warning", () => {
   const known = [policy({ nodeSelector: { disk: "ssd" } })];
   const old = stored(known, deployment({ spec: { containers: [{ name: "c", image: "two" }] } }));
   const before = deployment({ spec: { containers: [{ name: "c", image: "one" }] } });
-  // Of a patch the API server makes an update.
+  // The API server turns a patch into an update.
   const options = { kind: "UpdateOptions", apiVersion: "meta.k8s.io/v1" };
   const CONTROLLER = { username: "system:serviceaccount:etcd:druid", groups: [] };
 
   test.each<[string, JsonObject, Parameters<typeof requestFor>[1]]>([
-    ["of a StatefulSet, by a person", withAnnotations(before, noteOf(old)), { options }],
-    ["of a Deployment, with the old note", before, { options }],
+    ["of a StatefulSet, by a user", withAnnotations(before, noteOf(old)), { options }],
+    ["of a Deployment, with the old provenance", before, { options }],
     ["of a Deployment, by a program", before, { options, userInfo: CONTROLLER }],
   ])("%s", (_what, sent, change) => {
     const { object, answer } = update(known, sent, old, change);
@@ -77,13 +77,13 @@ describe("a roll-back brings back all but the injection, and says so", () => {
     ["a replace", before, { options: { ...options, fieldManager: "kubectl-replace" } }],
     ["a controller", withAnnotations(before, noteOf(old)), { options, userInfo: CONTROLLER }],
     ["nothing known", before, {}],
-  ])("%s is reported nothing", (_what, sent, change) => {
+  ])("%s gets no warning", (_what, sent, change) => {
     const { object, answer } = update(known, sent, old, change);
     expect(at(object, "spec", "template", "spec", "nodeSelector")).toEqual({ disk: "ssd" });
     expect(answer.warnings).toEqual([]);
   });
 
-  test("nor is a patch that took nothing out", () => {
+  test("nor does a patch that stripped nothing", () => {
     expect(update(known, again(old), old, { options }).answer).toMatchObject(noPatch);
   });
 });
@@ -99,7 +99,7 @@ describe("nothing at all", () => {
     ["a mirror pod", pod({ annotations: { "kubernetes.io/config.mirror": "x" } })],
     ["a pod of a DaemonSet", pod({ owner: controlledBy("apps/v1", "DaemonSet", "x") })],
     [
-      "a ReplicaSet of a Deployment, with its Deployment's note",
+      "a ReplicaSet of a Deployment, with its Deployment's provenance",
       workload("apps/v1", "ReplicaSet", {
         owner: controlledBy("apps/v1", "Deployment", "x"),
         annotations: note,
@@ -112,12 +112,12 @@ describe("nothing at all", () => {
   });
 });
 
-describe("who asks why is reported", () => {
+describe("the trace explains", () => {
   const trace = (known: readonly JsonObject[], now: JsonObject, old: JsonObject) =>
     placed([SHOP, ...known], requestFor(now, { operation: "UPDATE", oldObject: again(old) }), { trace: true })
       .evaluation.trace;
 
-  test("of each policy, and of those that are gone", () => {
+  test("each policy, and deleted ones", () => {
     const old = stored([policy({ nodeSelector: { disk: "ssd" } }, "gone")], deployment());
     const known = [
       injecting({ tolerations: [POOL] }, "new"),
@@ -133,13 +133,13 @@ describe("who asks why is reported", () => {
     });
   });
 
-  test("of an object that takes nothing new", () => {
+  test("an object that accepts nothing new", () => {
     const [entry] = trace([injecting(EVERYTHING)], pod(), pod());
     expect(entry).toMatchObject({ applies: "not", why: expect.stringContaining("without scheduling gates") });
   });
 });
 
-test("what is put back of a policy that is not there is counted for nobody", () => {
+test("a restore for a missing policy is not counted", () => {
   const old = stored([policy(EVERYTHING)], deployment());
   const policies = (known: readonly JsonObject[]) =>
     effectsOf(update(known, deployment(), old).evaluation).tallies.map(({ policy: { name } }) => name);

@@ -28,8 +28,9 @@ const NOTHING_NEW =
   "on update it restores what it had added, and adds nothing new (spec.onUpdate is Restore)";
 
 /**
- * An UPDATE gets nothing new, or a re-apply of an unchanged manifest would roll out a fleet the day a policy appears. What it lost is
- * restored; policies with `onUpdate: Inject` are applied as they are now; a reapply gets what a new object would get.
+ * An UPDATE gets nothing new, otherwise a re-apply of an unchanged manifest would roll out a fleet the day a policy
+ * appears. Lost injections are restored; policies with `onUpdate: Inject` are applied in their current form; a reapply
+ * gets what a new object would get.
  */
 export function placeUpdated(
   context: Context,
@@ -75,7 +76,7 @@ interface Update {
   readonly findings: Finding[];
 }
 
-/** Carries over what policies had added, without what those that inject no longer want, and adds what these want now. */
+/** Restores injections, without stale parts of policies that inject, and adds their current values. */
 function injectPolicies(
   { context, carrying, limits, findings }: Update,
   { wanting }: Selection,
@@ -84,7 +85,7 @@ function injectPolicies(
   const start = placement.draft.mark();
   const reported: Finding[] = [];
   const { restored, removed } = carryInjections(carrying, reported, staleParts(wanting), limits);
-  // Of policies that inject, what they want now counts, and that is reported when it is merged.
+  // For policies that inject, the current values count, and are reported when they are merged.
   const injecting = new Set(wanting.map(({ ref }) => policyKey(ref)));
   findings.push(
     ...reported.filter(({ policy }) => policy === undefined || !injecting.has(policyKey(policy))),
@@ -97,8 +98,8 @@ function injectPolicies(
 }
 
 /**
- * A reapply removes all that policies had added and adds all that they want now. Half of that would be a loss, so it is all or nothing:
- * where it can't be done, the injections stay.
+ * A reapply removes all injections and adds all current ones. Half of that would be a loss, so it is all or nothing: if
+ * it can't be done, the injections stay.
  */
 function reapplyPolicies(
   { context, carrying, limits, findings }: Update,
@@ -145,14 +146,14 @@ function withoutConsumed(
   });
 }
 
-/** The fields of a pod's spec that can't change where nothing new is taken. */
+/** The immutable fields of a pod's spec that accepts nothing new. */
 const FIXED = new Set(
   CRITERIA.filter(({ mutability }) => !mutability.ungatedPod).map(({ path }) => String(path[0])),
 );
 
 /**
- * Restores an object that takes nothing new. Only the whole of what is stored is right there: if the new object changes something besides,
- * the API server will refuse it, and that should be for what the user wrote.
+ * Restores an object that accepts nothing new. Only the complete stored state is right there: if the new object changes
+ * something else, the API server will refuse it, and that should be for the user's change.
  */
 function restoreWhole(carrying: Carrying, findings: Finding[]): readonly string[] {
   const { draft, spec } = carrying.placement;
@@ -167,9 +168,9 @@ function restoreWhole(carrying: Carrying, findings: Finding[]): readonly string[
 }
 
 /**
- * A user who rolls an object back expects to see what it was, so a restore is reported. By the request alone a rollback looks like other
- * updates; but it names no field manager, as kubectl does in all that is repeated every minute, and it comes from a person, or brings an
- * old annotation. Controllers do neither, and get no warning.
+ * A user who rolls an object back expects to see its old state, so a restore is reported. By the request alone a
+ * rollback looks like other updates; but it names no field manager, unlike kubectl's repeated commands, and it comes
+ * from a user, or brings an old annotation. Controllers do neither, and get no warning.
  */
 function addRollback(findings: Finding[], request: AdmissionRequest, names: readonly string[]): void {
   const { options, object, oldObject, userInfo } = request;
@@ -186,8 +187,8 @@ function addRollback(findings: Finding[], request: AdmissionRequest, names: read
 }
 
 /**
- * An UPDATE of a label or a finalizer changes nothing about placement, and no policy refuses it for what was there before: otherwise a
- * policy written today would keep controllers from yesterday's workloads.
+ * An UPDATE of a label or a finalizer does not affect placement, and no policy refuses it for existing values:
+ * otherwise a policy written today would block controllers of yesterday's workloads.
  */
 function lenient({ wanting, unclear, withoutValue }: Selection): Selection {
   const open = (policy: PlacementPolicy): PlacementPolicy =>

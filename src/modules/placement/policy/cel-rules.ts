@@ -1,7 +1,7 @@
 import { KEY_LENGTH, LABEL_KEY_PATTERN } from "../../../core/kubernetes/schemas/bounds.ts";
 import type { CelRule } from "../../../core/policy/kind.ts";
 
-/** Keys of a map have no schema of their own: only a rule can check them. */
+/** Keys of a map have no schema: only a rule can check them. */
 export function labelKeys(field: string, inner?: string): CelRule {
   const map = inner === undefined ? `self.${field}` : `self.${field}.${inner}`;
   const absent = inner === undefined ? `!has(${map})` : `!has(self.${field}) || !has(${map})`;

@@ -2,7 +2,7 @@ import { idle, PROBLEM, type Problem, warningProblem } from "../../../core/polic
 import { requiresNothing } from "../criteria/unmet.ts";
 import type { PlacementPolicy } from "./policy.ts";
 
-/** What is valid and hardly meant: reported when the policy is written, and in its status. */
+/** Valid but probably mistaken values: reported when the policy is written, and in its status. */
 export function policyWarnings({
   criteria,
   enforcement,

@@ -61,14 +61,14 @@ describe("preparing", () => {
   });
 
   test.each<Json>([null, "x", 1, [], { podSelector: null }, { podSelector: { matchLabels: 1 } }])(
-    "nothing usable in %j",
+    "%j is unusable",
     (spec) => {
       expect(prepared(spec).policy).toBeUndefined();
       expect(prepared(spec, "Namespaced").policy).toBeUndefined();
     },
   );
 
-  test("all problems are found, and the policy says that it is broken", () => {
+  test("all problems are found, and the policy is marked invalid", () => {
     const { policy, problems } = prepared({
       namespaceSelector: {},
       podSelector: { matchLabels: { "a b": "x" } },
@@ -118,7 +118,7 @@ test("the order is a total one: turned round it is the opposite", () => {
   }
 });
 
-describe("whatever is written in a spec", () => {
+describe("any spec", () => {
   const FIELDS = [
     "podSelector",
     "namespaceSelector",
@@ -172,7 +172,7 @@ describe("whatever is written in a spec", () => {
   }));
   const spec = fc.dictionary(fc.constantFrom(...FIELDS), json, { maxKeys: 6 }) as fc.Arbitrary<JsonObject>;
 
-  test("nothing throws, and a policy with an error is known to be broken", () => {
+  test("never throws, and a policy with an error is marked invalid", () => {
     fc.assert(
       fc.property(spec, fc.constantFrom("Cluster" as const, "Namespaced" as const), (written, scope) => {
         const { policy, problems } = prepared(written, scope);
@@ -194,7 +194,7 @@ describe("whatever is written in a spec", () => {
     );
   });
 
-  test("nulls are left out and absent lists take no room, so that policies stay small", () => {
+  test("nulls and absent lists take no memory, so that policies stay small", () => {
     const problems: Problem[] = [];
     const criteria = parseCriteria(
       {

@@ -18,7 +18,7 @@ import { type Size, sumOf } from "../criteria/work-limit.ts";
 /** The label by which the API server itself names every namespace. */
 export const NAMESPACE_NAME = "kubernetes.io/metadata.name";
 
-/** The enumerations of a policy; the first value is the default, of `FAILURE` where `failsClosed` says no more. */
+/** The enumerations of a policy; the first value is the default, for `FAILURE` unless `failsClosed`. */
 export const TARGETS = ["Both", "Pods", "Templates"] as const;
 export const ON_UPDATE = ["Restore", "Inject"] as const;
 export const ON_CONFLICT = ["Skip", "Refuse"] as const;
@@ -31,23 +31,23 @@ interface Settings {
   readonly failure: (typeof FAILURE)[number];
   /** Whether pods themselves, templates, or both get the criteria. */
   readonly targets: (typeof TARGETS)[number];
-  /** What an UPDATE gets: what it lost, or what the policy wants now. */
+  /** The effect on an UPDATE: restore lost injections, or apply the current policy. */
   readonly onUpdate: (typeof ON_UPDATE)[number];
-  /** What follows where the object, or a policy of higher precedence, has another value. */
+  /** The reaction if the object, or a policy of higher precedence, has another value. */
   readonly onConflict: (typeof ON_CONFLICT)[number];
-  /** What follows where an object does not meet the policy's requirements. */
+  /** The reaction if an object does not meet the policy's requirements. */
   readonly enforcement: (typeof ENFORCEMENT)[number];
 }
 
 /** A prepared policy: selectors compiled, values checked. */
 export interface PlacementPolicy extends Settings {
   readonly ref: PolicyRef;
-  /** `undefined`: it can't be read, so what it selects is unknown. */
+  /** `undefined`: it can't be read, so its selection is unknown. */
   readonly namespaceSelector: CompiledSelector | undefined;
   readonly podSelector: CompiledSelector | undefined;
-  /** The same text for equal selectors of namespaces. Only of cluster policies that fail closed, whose namespaces hooks name. */
+  /** The same string for equal namespace selectors. Only for fail-closed cluster policies, whose namespaces hooks name. */
   readonly namespaceSelectorKey: string | undefined;
-  /** Why it is invalid; then its failure mode decides for what it selects. */
+  /** Why it is invalid; then its failure mode decides for the objects that it selects. */
   readonly broken: string | undefined;
   readonly criteria: Criteria;
   /** Bounds the work on one object. */
@@ -57,7 +57,7 @@ export interface PlacementPolicy extends Settings {
   readonly requiredLabels: readonly RequiredLabel[];
 }
 
-/** Computes demands when the index asks, once or twice in the life of a policy: keeping them costs memory for nothing. */
+/** Computes required labels when the index needs them, once or twice in the life of a policy: caching them would waste memory. */
 class ReadyPolicy implements PlacementPolicy {
   readonly ref: PolicyRef;
   readonly priority: number;
@@ -97,8 +97,8 @@ class ReadyPolicy implements PlacementPolicy {
 }
 
 /**
- * Never throws and never stops half-way: the readable part of an invalid policy still says what it selects, so that its own failure mode
- * applies to that, and to nothing else.
+ * Never throws and never stops half-way: the readable part of an invalid policy still selects objects, so that its own
+ * failure mode applies to those, and to nothing else.
  */
 export function preparePolicy(
   object: JsonObject,
@@ -128,10 +128,10 @@ export function preparePolicy(
     size: sizeOfCriteria(criteria),
     fromNamespace,
   });
-  // A readable selector that selects nothing makes the policy inert, whatever else is in it.
+  // A readable selector that selects nothing makes the policy inert, whatever else it contains.
   if (podSelector?.kind === "nothing" || namespaceSelector?.kind === "nothing")
     return { policy: undefined, problems };
-  // What a policy without any readable selector selects is unknown.
+  // The selection of a policy without any readable selector is unknown.
   if (podSelector === undefined && (scope === "Namespaced" || namespaceSelector === undefined)) {
     return { policy: undefined, problems };
   }
@@ -174,8 +174,8 @@ function settingsOf(spec: JsonObject, problems: Problem[]): Settings {
 }
 
 /**
- * Whether a policy refuses what it selects while usher can't judge it. One that refuses unmet requirements does so by default: else a
- * tenant that makes usher slow passes it.
+ * Whether a policy refuses the objects that it selects while usher can't evaluate it. One that refuses unmet
+ * requirements does so by default: otherwise a tenant that makes usher slow would bypass it.
  */
 function failsClosed(spec: JsonObject): boolean {
   const given = spec["failurePolicy"] ?? undefined;

@@ -15,7 +15,7 @@ export interface Unreached {
   readonly message: string;
 }
 
-/** Why a valid policy reaches no object: of its namespace or its kinds none is placed here. */
+/** Why a valid policy reaches no object: none of its namespace or its kinds is placed here. */
 export function unreachedBecause(
   { namespaceSelector, targets, ref }: PlacementPolicy,
   view: View,
@@ -50,7 +50,7 @@ export function unreachedBecause(
   };
 }
 
-/** The same as a warning. A namespace may follow, so it stays one. */
+/** The same as a warning. A namespace may be created later, so it stays one. */
 export function unreachedWarnings(
   policy: PlacementPolicy,
   view: View,

@@ -73,7 +73,7 @@ describe("who is left alone", () => {
     expect(placed([SHOP, ALL], sent).answer).toMatchObject({ allowed: true, warnings: [] });
   });
 
-  test("a controller's copy of the note is not touched either", () => {
+  test("a controller's copy of the provenance annotation is not changed either", () => {
     const note = { "usher.dev/provenance": '{"placement":[{"policy":"K/p","set":["/spec"]}]}' };
     const copy = workload("apps/v1", "ReplicaSet", { owner: DEPLOYMENT, annotations: note });
     expect(placed([SHOP, ALL], copy).answer.patch).toEqual([]);
@@ -97,7 +97,7 @@ describe("pods, templates or both", () => {
     expect(placedAtAll(workload("v1", "PodTemplate"), known)).toBe(templates);
   });
 
-  test("who asks why is told", () => {
+  test("the trace has the reason", () => {
     const why = (targets: string, sent: JsonObject) =>
       placed([SHOP, only(targets)], sent, { trace: true }).evaluation.trace[0];
     expect(why("Pods", deployment())).toMatchObject({
@@ -111,7 +111,7 @@ describe("pods, templates or both", () => {
     expect(why("Pods", pod())).toMatchObject({ applies: "applies" });
   });
 
-  test("a policy for pods that can't be judged says nothing of templates", () => {
+  test("an unreadable policy for pods does not affect templates", () => {
     const broken = clusterPolicy("p", {
       namespaceSelector: {},
       podSelector: {},
@@ -124,7 +124,7 @@ describe("pods, templates or both", () => {
   });
 });
 
-test("further kinds by configuration, where their template is", () => {
+test("further kinds by configuration, at the path of their template", () => {
   const workloads = workloadTable([
     {
       group: "argoproj.io",
@@ -147,14 +147,14 @@ test("further kinds by configuration, where their template is", () => {
     "/spec/deep/template/spec/nodeSelector",
   );
   expect(patchOf(rollout({ template: { spec: { containers: [] } } }))).toEqual([]);
-  // What such a kind makes has its criteria from it.
+  // Objects that such a kind creates have its criteria.
   const owned = workload("apps/v1", "StatefulSet", {
     owner: controlledBy("argoproj.io/v1alpha1", "Rollout", "x"),
   });
   expect(patchOf(owned)).toEqual([]);
 });
 
-describe("who is not asked about", () => {
+describe("requests without a call", () => {
   test.each(["kube-system", "kube-public", "kube-node-lease", "usher-system"])("pods in %s", (name) => {
     const { evaluation, answer } = placed([namespace(name), ALL], pod({ namespace: name }));
     expect(evaluation.asked).toEqual([]);
@@ -165,7 +165,7 @@ describe("who is not asked about", () => {
     ["subresources", { subResource: "scale" }],
     ["the status of pods", { operation: "UPDATE", subResource: "status", oldObject: pod() }],
     ["what goes", { operation: "DELETE", object: undefined, oldObject: pod() }],
-    ["kinds that hold no pods", { resource: { group: "", version: "v1", resource: "services" } }],
+    ["kinds without pods", { resource: { group: "", version: "v1", resource: "services" } }],
     [
       "kinds of other groups that are called so",
       { resource: { group: "metrics.k8s.io", version: "v1", resource: "pods" } },

@@ -16,7 +16,7 @@ export function isPod({ group, kind }: WorkloadKind): boolean {
   return group === "" && kind === "Pod";
 }
 
-/** Why an object is exempt from changes by all policies; `undefined` where it may be changed. */
+/** Why an object is exempt from changes by all policies; `undefined` if it may be changed. */
 export function leftAlone(
   object: JsonObject,
   workload: WorkloadKind,
@@ -26,7 +26,7 @@ export function leftAlone(
   if (isBeingDeleted(object)) return "it is being deleted";
   if (isPod(workload)) {
     if (isMirrorPod(object)) return "it mirrors a static pod, which runs already";
-    // On UPDATE a pod with a node gets nothing new either, but keeps what it has.
+    // On UPDATE a pod with a node gets nothing new either, but keeps its injections.
     if (operation === "CREATE" && isBound(object) && !isBoundByPolicy(object)) return "it already has a node";
   }
   return ownedBy(object, workload, workloads);
@@ -35,9 +35,10 @@ export function leftAlone(
 /**
  * Why the owner of an object places it.
  *
- * Two writers of one template fight: a Deployment finds its ReplicaSet by comparing templates, so a ReplicaSet changed by usher would be
- * created again and again. Objects of a controller of a known kind get their criteria from that controller's template. Any author of an
- * object can claim an owner, so this is no reason to admit an object: see enforce/enforcement-scope.ts.
+ * Two writers of one template fight: a Deployment finds its ReplicaSet by comparing templates, so a ReplicaSet changed
+ * by usher would be created again and again. Objects of a controller of a known kind get their criteria from that
+ * controller's template. Any author of an object can claim an owner, so this is not a reason to admit an object: see
+ * enforce/enforcement-scope.ts.
  */
 export function ownedBy(
   object: JsonObject,
@@ -47,12 +48,12 @@ export function ownedBy(
   const controller = controllerOf(object);
   if (controller === undefined) return undefined;
   const owner = workloads.byKind(groupVersionOf(controller.apiVersion).group, controller.kind);
-  // The DaemonSet controller decides by the template on which nodes a pod belongs: a pod placed otherwise never fits.
+  // The DaemonSet controller chooses a pod's node by the template: a pod with other constraints never fits.
   if (isPod(workload))
     return owner?.kind === "DaemonSet" ? "it is placed through the template of its DaemonSet" : undefined;
   const belongs = `it belongs to ${controller.kind} ${controller.name}`;
   if (workload.kind === "ReplicaSet") return belongs;
-  // A CronJob copies its template into each Job and never looks back, so those may be changed on their own.
+  // A CronJob copies its template into each Job and never compares it, so Jobs may be changed on their own.
   return owner === undefined || owner.kind === "CronJob" ? undefined : belongs;
 }
 

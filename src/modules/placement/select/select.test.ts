@@ -42,7 +42,7 @@ describe("absent selects nothing, empty selects all", () => {
   });
 });
 
-describe("by whom a policy wants", () => {
+describe("selection by object", () => {
   const CLUSTER = clusterPolicy("p", { ...ZONE, namespaceSelector: RED, podSelector: ETCD });
 
   test.each<[string, JsonObject[], boolean]>([
@@ -58,13 +58,13 @@ describe("by whom a policy wants", () => {
     expect(applied([SHOP, CLUSTER], pod())).toBe(false);
   });
 
-  test("a namespaced policy means its own namespace only", () => {
+  test("a namespaced policy applies only to its own namespace", () => {
     const policy = (where: string) => namespacedPolicy(where, "p", { ...ZONE, podSelector: ETCD });
     expect(applied([SHOP, policy("shop")])).toBe(true);
     expect(applied([SHOP, namespace("other"), policy("other")])).toBe(false);
   });
 
-  test("whatever labels somebody put on the namespace, its name is its name", () => {
+  test("the name of a namespace is independent of its labels", () => {
     const posing = namespace("shop", { "kubernetes.io/metadata.name": "other" });
     expect(applied([posing, namespacedPolicy("other", "p", { ...ZONE, podSelector: {} })])).toBe(false);
     expect(applied([posing, namespacedPolicy("shop", "p", { ...ZONE, podSelector: {} })])).toBe(true);
@@ -91,19 +91,19 @@ describe("by whom a policy wants", () => {
     expect(placed([SHOP, CLUSTER], requestFor(bare, { namespace: "shop" })).nodeSelector).toEqual({
       zone: "a",
     });
-    // What the body says of its namespace does not count.
+    // The namespace in the body does not count.
     const lying = { ...pod(), metadata: { name: "x", namespace: "shop", labels: { app: "etcd" } } };
     const other = [SHOP, namespace("other"), CLUSTER];
     expect(placed(other, requestFor(lying, { namespace: "other" })).nodeSelector).toBeUndefined();
   });
 });
 
-describe("a namespace that is not known", () => {
+describe("an unknown namespace", () => {
   const NEED: Need = { get: { resource: "namespaces", name: "shop" } };
   const red = (failurePolicy: string, further: JsonObject = {}) =>
     clusterPolicy("p", { ...ZONE, namespaceSelector: RED, podSelector: {}, failurePolicy, ...further });
 
-  test("is asked for, and found to be wanted", async () => {
+  test("is fetched, and found to be selected", async () => {
     const world = outsideWith([[NEED, { found: SHOP, complete: true }]]);
     const { nodeSelector, evaluation } = await placedWith(world, [red("Fail")], pod());
     expect(nodeSelector).toEqual({ zone: "a" });
@@ -111,7 +111,7 @@ describe("a namespace that is not known", () => {
     expect(evaluation.unknown).toEqual([]);
   });
 
-  test("is asked for, and found not to be wanted", async () => {
+  test("is fetched, and found not to be selected", async () => {
     const world = outsideWith([[NEED, { found: namespace("shop", { team: "blue" }), complete: true }]]);
     const { answer } = await placedWith(world, [red("Fail")], pod());
     expect(answer).toMatchObject({ allowed: true, patch: [], warnings: [] });
@@ -147,7 +147,7 @@ describe("a namespace that is not known", () => {
     }
   });
 
-  test("one that fails open does not keep the others from applying", async () => {
+  test("a fail-open one does not prevent the others from applying", async () => {
     const other = clusterPolicy("other", {
       nodeSelector: { disk: "ssd" },
       namespaceSelector: {},
@@ -175,7 +175,7 @@ describe("a namespace that is not known", () => {
       true,
     ],
     [
-      "not by name, whatever the other labels",
+      "not by name, with any other labels",
       [
         clusterPolicy("p", {
           ...ZONE,
@@ -186,15 +186,15 @@ describe("a namespace that is not known", () => {
       false,
     ],
     [
-      "pods that this is none of",
+      "pods that it does not select",
       [clusterPolicy("p", { ...ZONE, podSelector: ETCD, namespaceSelector: RED })],
       false,
     ],
-  ])("is not asked for where no answer hangs on it: %s", (_what, policies, expected) => {
+  ])("is not fetched if the result does not depend on it: %s", (_what, policies, expected) => {
     expect(placed(policies, pod()).nodeSelector !== undefined).toBe(expected);
   });
 
-  test("is asked for a broken policy as well: it may mean other namespaces", async () => {
+  test("is fetched for an invalid policy as well: it may select other namespaces", async () => {
     const broken = red("Fail", { nodeSelector: { "-": "x" } });
     const blue = outsideWith([[NEED, { found: namespace("shop", { team: "blue" }), complete: true }]]);
     expect((await placedWith(blue, [broken], pod())).answer).toMatchObject({ allowed: true, warnings: [] });
@@ -209,7 +209,7 @@ describe("a broken policy", () => {
   const BAD = { matchExpressions: [{ key: "app", operator: "Within", values: ["x"] }] };
   const good = clusterPolicy("good", { ...ZONE, namespaceSelector: {}, podSelector: {} });
 
-  test("beside a good one: the good one applies, the bad one is reported", () => {
+  test("beside a valid one: the valid one applies, the invalid one is reported", () => {
     const bad = clusterPolicy("bad", {
       nodeSelector: { disk: "x" },
       namespaceSelector: {},
@@ -224,22 +224,22 @@ describe("a broken policy", () => {
 
   test.each<[string, JsonObject, JsonObject, boolean]>([
     [
-      "the namespace that its readable part means",
+      "the namespace that its readable part selects",
       { namespaceSelector: RED, podSelector: BAD },
       pod(),
       false,
     ],
     ["another namespace", { namespaceSelector: BLUE, podSelector: BAD }, pod(), true],
     [
-      "pods that its readable part means",
+      "pods that its readable part selects",
       { namespaceSelector: BAD, podSelector: ETCD },
       pod({ labels: { app: "etcd" } }),
       false,
     ],
     ["other pods", { namespaceSelector: BAD, podSelector: ETCD }, pod(), true],
-    ["nobody, where nothing is readable", { namespaceSelector: BAD, podSelector: BAD }, pod(), true],
-    ["nobody, where one part selects nothing", { podSelector: BAD }, pod(), true],
-  ])("that fails closed refuses only %s", (_what, selectors, sent, allowed) => {
+    ["no object, if nothing is readable", { namespaceSelector: BAD, podSelector: BAD }, pod(), true],
+    ["no object, if one part selects nothing", { podSelector: BAD }, pod(), true],
+  ])("with failurePolicy Fail refuses only %s", (_what, selectors, sent, allowed) => {
     const bad = clusterPolicy("bad", { ...ZONE, ...selectors, failurePolicy: "Fail" });
     const { answer } = placed([SHOP, bad, good], sent);
     expect(answer.allowed).toBe(allowed);
@@ -294,13 +294,13 @@ describe("several policies", () => {
     ["cluster before namespace", [wantsHere("a", "here"), wants("b", "cluster")], "cluster"],
     ["but priority before that", [wantsHere("a", "here", 1), wants("b", "cluster")], "here"],
     ["one name, both kinds", [wantsHere("same", "here"), wants("same", "cluster")], "cluster"],
-  ])("%s goes first", (_what, policies, zone) => {
+  ])("%s comes first", (_what, policies, zone) => {
     for (const order of [policies, [...policies].reverse()]) {
       expect(placed([SHOP, ...order], pod()).nodeSelector).toEqual({ zone });
     }
   });
 
-  test("one name, both kinds: both apply, and the note tells them apart", () => {
+  test("one name, both kinds: both apply, and provenance distinguishes them", () => {
     const cluster = clusterPolicy("same", {
       namespaceSelector: {},
       podSelector: {},
@@ -315,7 +315,7 @@ describe("several policies", () => {
     ]);
   });
 
-  test("twenty of them", () => {
+  test("twenty of them are ordered", () => {
     const policies = Array.from({ length: 20 }, (_, i) =>
       clusterPolicy(`p${i}`, { namespaceSelector: {}, podSelector: {}, nodeSelector: { [`k${i}`]: "1" } }),
     );
@@ -325,7 +325,7 @@ describe("several policies", () => {
   });
 });
 
-test("trace says of every policy why, also of those that select nothing", () => {
+test("a trace has the reason of every policy, also of those that select nothing", () => {
   const known = [
     SHOP,
     clusterPolicy("applies", { ...ZONE, namespaceSelector: RED, podSelector: {} }),

@@ -9,7 +9,7 @@ import type { PolicyIndex } from "../../../core/policy/policy-index.ts";
 import { comparePolicies, NAMESPACE_NAME, type PlacementPolicy, withCriteria } from "../policy/policy.ts";
 import { traceOf } from "./explain.ts";
 
-/** Labels of a namespace. Where the namespace is unknown, its name is still known. */
+/** Labels of a namespace. If the namespace is unknown, its name is still known. */
 interface NamespaceLabels {
   readonly labels: JsonObject;
   readonly known: boolean;
@@ -26,7 +26,7 @@ interface Unclear {
 export interface Selection {
   /** Policies that select the object, in the order in which they apply. */
   readonly wanting: readonly PlacementPolicy[];
-  /** Policies of which that can't be determined, with the reason. */
+  /** Policies for which that can't be determined, with the reason. */
   readonly unclear: readonly Unclear[];
   /** Policies that select the object and take values from its namespace, which has none for them. */
   readonly withoutValue: readonly { readonly policy: PlacementPolicy; readonly why: string }[];
@@ -73,9 +73,9 @@ function inNamespace(
 }
 
 /**
- * The policies that select an object. The index gives candidates; with `trace` every policy is tried, with the same result. A namespace
- * that the view does not have is fetched, but only where the result depends on it. `exempt` says why a policy does not apply here,
- * whatever it selects.
+ * The policies that select an object. The index returns candidates; with `trace` every policy is tried, with the same
+ * result. A namespace that is not in the view is fetched, but only if the result depends on it. `exempt` is the reason
+ * why a policy does not apply here, regardless of its selectors.
  */
 export function select(
   index: PolicyIndex<PlacementPolicy>,

@@ -12,7 +12,7 @@ import { preparePolicy } from "../policy/policy.ts";
 import { unreachedBecause } from "../policy/unreached.ts";
 import type { Effect } from "./status.ts";
 
-/** What the API server asks usher. */
+/** The API server's view of usher's webhooks. */
 export const WEBHOOKS: Read = {
   resource: "mutatingwebhookconfigurations",
   group: "admissionregistration.k8s.io",
@@ -28,7 +28,7 @@ export const WEBHOOKS: Read = {
 
 export const WEBHOOKS_RESOURCE = `${WEBHOOKS.resource}.${WEBHOOKS.group}`;
 
-/** Whether the API server asks usher about new objects: without any policy it does not. `undefined`: unknown. */
+/** Whether the API server calls usher for new objects: without any policy it does not. `undefined`: unknown. */
 export function isAsked(view: View): boolean | undefined {
   const configuration = view.get(WEBHOOKS_RESOURCE, "", OWN_NAMES.webhooks);
   if (configuration === undefined) return undefined;

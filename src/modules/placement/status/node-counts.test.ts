@@ -37,7 +37,7 @@ describe("nodes that policies select", () => {
     expect(outdated(0)).toEqual({ names: [], requeueAfter: undefined });
   });
 
-  test("make only those statuses outdated whose number changed", () => {
+  test("only make statuses outdated whose number changed", () => {
     const { view, counts, outdated, record } = stage(3);
     record();
     view.apply([node("c", "2"), node("d", "elsewhere")]);
@@ -45,7 +45,7 @@ describe("nodes that policies select", () => {
     expect(outdated(0).names).toEqual(["p-2"]);
   });
 
-  test("are counted at most every 30 s, however many nodes change", () => {
+  test("are counted at most every 30 s, for any number of node changes", () => {
     const { view, counts, outdated, record } = stage(3);
     record();
     counts.nodesChanged();

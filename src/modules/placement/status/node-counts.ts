@@ -4,7 +4,7 @@ import type { View } from "../../../core/view/view.ts";
 import { selectedNodes } from "../criteria/selected-nodes.ts";
 import type { StatusKey } from "../reconciler.ts";
 
-/** Nodes often join together, and each count is a write: a change is counted so long after the last count at the earliest. */
+/** Nodes often join together, and each count is a write: a change is counted this long after the last count at the earliest. */
 const GAP_MS = 30_000;
 
 /** Policies in one step: with 5,000 nodes a step takes about 50 ms. */
@@ -21,7 +21,7 @@ export class NodeCounts {
     this.#known.set(`${resource} ${namespace}/${name}`, selected);
   }
 
-  /** A node came, went, or has other labels or taints. */
+  /** A node was created, deleted, or has other labels or taints. */
   nodesChanged(): void {
     this.#isStale = true;
   }

@@ -116,7 +116,7 @@ describe("reconcile", () => {
     ["unknown", [], "InEffect"],
     ["about objects with annotations only", [webhooks("has-annotation")], "NotAskedYet"],
     ["about every object", [webhooks()], "InEffect"],
-  ])("is effective once the API server asks usher: %s", (_, changes, reason) => {
+  ])("is effective once the API server calls usher: %s", (_, changes, reason) => {
     const view = new Store();
     view.apply(changes);
     expect(at(statusIn(reconciled(stored(GOOD), undefined, NOW, view)), "conditions", 1, "reason")).toBe(
@@ -176,7 +176,7 @@ describe("reconcile", () => {
     ]);
   });
 
-  test("writes nothing where the status is current", () => {
+  test("writes nothing if the status is current", () => {
     const status = statusIn(reconciled(stored(GOOD), { outcomes: { matched: 1 } }));
     expect(reconciled(stored(GOOD, status), { outcomes: { matched: 1 } }, LATER).writes).toEqual([]);
     expect(reconciled(stored(GOOD, status), { outcomes: { matched: 2 } }, LATER).writes).toHaveLength(1);
@@ -232,12 +232,7 @@ describe("reconcile", () => {
       [namespace("shop", { team: "a" })],
       "InEffect",
     ],
-    [
-      "there is nothing to give",
-      { podSelector: {}, namespaceSelector: {} },
-      [namespace("shop")],
-      "NoCriteria",
-    ],
+    ["there are no counts", { podSelector: {}, namespaceSelector: {} }, [namespace("shop")], "NoCriteria"],
   ])("%s", (_what, spec, namespaces, reason) => {
     const view = new Store();
     view.serve("namespaces");

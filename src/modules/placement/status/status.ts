@@ -16,7 +16,7 @@ import { workloadsStatus } from "../drift/drift-counts.ts";
 
 const count = (text: string) => z.int().min(0).optional().describe(text);
 
-/** The status of a policy. Counts are sums over all replicas, those included that are gone. */
+/** The status of a policy. Counts are sums over all replicas, including those that are gone. */
 export const policyStatus = z.strictObject({
   observedGeneration: z.int().optional().describe("The generation that was last reconciled."),
   matched: count("Requests whose object the policy selected."),
@@ -54,7 +54,7 @@ export interface Effect {
   readonly message: string;
 }
 
-/** The status that a policy should have. `before` is the current one: unchanged conditions keep their time. */
+/** The desired status of a policy. `before` is the current one: unchanged conditions keep their time. */
 export function statusOf(
   policy: {
     readonly generation: number | undefined;

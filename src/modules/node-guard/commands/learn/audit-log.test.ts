@@ -28,7 +28,7 @@ const entriesOf = (...lines: string[]) =>
     ({ group, list, entry, count }) => `${group} ${list} ${entry} ${count}`,
   );
 
-test("what was, or would be, refused is counted, once a request", () => {
+test("refusals, and would-be refusals, are counted once per request", () => {
   const request = event({ ...REFUSED, verdict: "deny" });
   const earlier = event(REFUSED, { stage: "RequestReceived" });
   expect(entriesOf(earlier, request, event(REFUSED))).toEqual([
@@ -37,7 +37,7 @@ test("what was, or would be, refused is counted, once a request", () => {
   ]);
 });
 
-test("only what failed is proposed, and nothing of what was admitted", () => {
+test("only failed sides are proposed, and nothing of admitted requests", () => {
   expect(entriesOf(event({ ...REFUSED, "actor-ok": "true" }))).toEqual([
     "ControlPlane workloads shop/default 1",
   ]);
@@ -70,14 +70,14 @@ test.each([
   expect(entriesOf(BY_POLICY(sides, 422))).toEqual([]);
 });
 
-test("the service account is known where the log has request bodies", () => {
+test("the service account is known if the log has request bodies", () => {
   const spec = { nodeName: "cp-0", serviceAccountName: "web" };
   expect(entriesOf(event({ ...REFUSED, "actor-ok": "true" }, { requestObject: { spec } }))).toEqual([
     "ControlPlane workloads shop/web 1",
   ]);
 });
 
-test("the impersonated user is the one that was judged", () => {
+test("the impersonated user counts", () => {
   const impersonated = { impersonatedUser: { username: "second-scheduler" } };
   expect(entriesOf(event({ ...REFUSED, "pod-ok": "true" }, impersonated))).toEqual([
     "ControlPlane assigners second-scheduler 1",
@@ -90,7 +90,7 @@ test("several groups get the entries of all", () => {
   );
 });
 
-test("other lines are counted and skipped, whatever they are", () => {
+test("other lines are counted and skipped, whatever their content", () => {
   expect(readAuditLog('{"kind":"Status"}\n\nnot json\n[]\n')).toMatchObject({ skipped: 3, requests: 0 });
   fc.assert(
     fc.property(fc.json(), (text) => {

@@ -60,7 +60,7 @@ function refusalsOf(event: JsonObject): Refusal[] {
   return values("group").map((group) => ({ group, actor, ...pod }));
 }
 
-/** As `refusal` of the fallback words it. Only whether a side failed is read of it: names come from the event itself. */
+/** The fallback's wording of `refusal`. Only whether a side failed is read from it: names come from the event itself. */
 const REFUSED_BY_POLICY =
   /^[^:]+: ValidatingAdmissionPolicy 'usher-node-guard-[a-z0-9-]+' .*? denied request: node-guard: pod may not be \w+ to node \S+ of protected group ("(?:[^"\\]|\\.)*"):( user .*?)?(?: and)?( namespace \S+)? not authorised\. /;
 
@@ -83,7 +83,7 @@ function podOf(event: JsonObject, failed: boolean): Pick<Refusal, "namespace" | 
   return { namespace, serviceAccount: namespace === "" ? "" : account };
 }
 
-/** Whom the API server judged: behind an impersonation the one that was impersonated. */
+/** The user that the API server authorized: the impersonated one behind an impersonation. */
 function actorOf(event: JsonObject): string | undefined {
   return stringAt(event, "impersonatedUser", "username") ?? stringAt(event, "user", "username");
 }

@@ -20,7 +20,7 @@ interface Flags {
 const CHECK_EACH =
   "check each before you add it: a refused attack looks the same; an entry of workloads opens its whole namespace";
 
-/** Entries that would have admitted what was refused. Writes nothing. */
+/** Entries that would have admitted refused requests. Writes nothing. */
 export const learnCode: CommandCode<object, Flags> = {
   shape: z.strictObject({
     entries: z.array(
@@ -44,7 +44,7 @@ function fromLog(file: InputText): CommandReport {
   return report(proposalsOf(observations), `${requests} refused requests in ${file.name}`, errors);
 }
 
-/** What the replicas keep, in usher's namespace. */
+/** The replicas' records, in usher's namespace. */
 function* fromCluster({ assembly }: CommandCall): CommandRun {
   const { namespace } = assembly.installation;
   const name = OBSERVATIONS.name(MODULE);

@@ -3,17 +3,17 @@ import { parsePrincipal, serviceAccountOf } from "../../../../core/kubernetes/pr
 import { byText } from "../../../../core/order.ts";
 import { isAdministrator } from "../../groups/administrators.ts";
 
-/** A refusal, or what would be one in Inform: the fields that are remembered. */
+/** A refusal, or a would-be refusal in Inform: its recorded fields. */
 export interface Refusal {
   readonly group: string;
-  /** Who assigned the node: empty where the actor was authorised, or was not asked for. */
+  /** The assigner: empty if the actor was authorised, or was not checked. */
   readonly actor: string;
-  /** Whose pod it was: both empty where the pod was authorised. */
+  /** The pod's account: both empty if the pod was authorised. */
   readonly namespace: string;
   readonly serviceAccount: string;
 }
 
-/** An entry that would have authorised what was refused. */
+/** An entry that would have authorised a refused request. */
 export interface Proposal {
   readonly group: string;
   readonly list: "assigners" | "workloads" | "exactUsers" | "emergencyUsers";
@@ -29,8 +29,9 @@ export function refusalFields({ group, actor, namespace, serviceAccount }: Refus
 }
 
 /**
- * Entries to consider, the most frequent first; of a platform's administrator an emergency entry, as for `oc debug node/…`. Only whole names: a prefix would authorise namespaces that do not exist yet. Which of
- * them to add is a person's decision, since an attacker's tries are among them.
+ * Entries to consider, the most frequent first; for a platform's administrator an emergency entry, as for `oc debug
+ * node/…`. Only complete names: a prefix would authorise namespaces that do not exist yet. An administrator decides
+ * which to add, because an attacker's attempts are among them.
  */
 export function proposalsOf(observations: readonly Observation[]): Proposal[] {
   const wanted = observations.flatMap((one): Observation[] => {
@@ -65,7 +66,7 @@ function actorEntry(actor: string): Entry | undefined {
   if (account !== undefined) return { list: "assigners", entry: `${account.namespace}/${account.name}` };
   const principal = parsePrincipal(actor);
   if ("kind" in principal && principal.kind === "user") return { list: "assigners", entry: actor };
-  // `corp/alice` among assigners would be a service account. What no list can name is not proposed.
+  // `corp/alice` among assigners would be a service account. A name that no list can express is not proposed.
   return actor.includes("/") && !actor.startsWith("system:serviceaccount:") && actor.trim() === actor
     ? { list: "exactUsers", entry: actor }
     : undefined;

@@ -59,7 +59,7 @@ test("a RoleBinding grants in its namespace, also by a ClusterRole; a Role of an
   });
 });
 
-test("a service account without a namespace is the binding's own, and junk is nobody", () => {
+test("a service account without a namespace is the binding's own, and invalid subjects are skipped", () => {
   const subjects = [{ kind: "ServiceAccount", name: "web" }, { kind: "Group" }, {}, { name: "x" }];
   const roleBinding = { ...binding(subjects as JsonObject[]), metadata: { name: "b", namespace: "shop" } };
   const objects = { ...NONE, clusterRoles: [clusterRole(rule(["pods"], ["create"]))] };

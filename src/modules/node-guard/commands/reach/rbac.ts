@@ -2,8 +2,8 @@ import { type Json, type JsonObject, listAt, stringAt } from "../../../../core/j
 import { nameOf, namespaceOf } from "../../../../core/kubernetes/object.ts";
 
 /**
- * Who may create pods, or bind them, by RBAC objects alone. Other authorizers, and members of system:masters, are not in them; rights to
- * impersonate and to change roles lead further.
+ * The subjects that may create pods, or bind them, by RBAC objects alone. Other authorizers, and members of
+ * system:masters, are not included; permissions to impersonate and to change roles lead further.
  */
 
 /** The RBAC objects of a cluster. */
@@ -37,7 +37,7 @@ export interface Grants {
   readonly unresolved: readonly string[];
 }
 
-/** What places a pod: itself, by a controller, or by a bind. */
+/** The ways to place a pod: directly, by a controller, or by a bind. */
 const PLACING: readonly { readonly group: string; readonly resource: string }[] = [
   { group: "", resource: "pods" },
   { group: "", resource: "pods/binding" },

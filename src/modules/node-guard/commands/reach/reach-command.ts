@@ -17,11 +17,11 @@ const RBAC = {
   roleBindings: "rolebindings.rbac.authorization.k8s.io",
 } as const satisfies Record<keyof RbacObjects, string>;
 
-/** Who reaches protected nodes: by a pod in an authorised namespace, or by a bind. */
+/** The subjects that reach protected nodes: by a pod in an authorised namespace, or by a bind. */
 interface Reach {
   readonly subject: RbacSubject;
   readonly may: readonly string[];
-  /** The authorised namespaces in which it holds; `*` for every namespace. */
+  /** The authorised namespaces of the grant; `*` for every namespace. */
   readonly namespaces: readonly string[];
   /** Groups that pods of those namespaces may run on. */
   readonly groups: readonly string[];
@@ -102,7 +102,7 @@ function* readAll(
   });
 }
 
-/** What a grant is worth: pods count only where their namespace is authorised, binds everywhere. */
+/** The effect of a grant: pods count only if their namespace is authorised, binds everywhere. */
 function reachOf(
   { subject, may, namespace, by }: Grant,
   groups: readonly Group[],
@@ -138,7 +138,7 @@ function reachOf(
 
 const BINDS: ReadonlySet<string> = new Set(["create pods/binding", "create bindings"]);
 
-/** The namespaces whose pods a group admits, whatever account they use, as far as a grant reaches. */
+/** The namespaces whose pods a group admits, with any account, as far as a grant reaches. */
 function authorisedIn(group: Group, namespace: string | undefined, known: readonly string[]): string[] {
   const here = namespace === undefined ? known : [namespace];
   const named = group.entries.flatMap((entry) => {
