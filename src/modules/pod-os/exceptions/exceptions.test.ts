@@ -134,7 +134,11 @@ describe("an exception that is written", () => {
     ["without checks", {}, /spec\.checks/],
     ["without namespaces", { checks: ["privileged"], namespaces: null }, /spec\.namespaces/],
     ["without an end", { checks: ["privileged"], expires: null }, /spec\.expires/],
-    ["with an unknown check", { checks: ["hostPort"] }, /"hostPort" is not a check.*did you mean "hostPorts"/],
+    [
+      "with an unknown check",
+      { checks: ["hostPort"] },
+      /"hostPort" is not a check.*did you mean "hostPorts"/,
+    ],
     ["with an invalid date", { checks: ["privileged"], expires: "soon" }, /spec\.expires/],
     ["beyond a year", { checks: ["privileged"], expires: "2027-12-01T00:00:00Z" }, /at most a year from now/],
     ["in the past", { checks: ["privileged"], expires: "2026-01-01T00:00:00Z" }, /in the future/],
