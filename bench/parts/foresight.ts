@@ -164,7 +164,7 @@ function nodeOf(i: number): [string, JsonObject] {
   ];
 }
 
-/** Of as many templates as there are policies, each selected by one. */
+/** As many templates as policies, each selected by one. */
 function podOf(i: number): [string, JsonObject] {
   const name = `pod-${i}`;
   const labels = policy(i % POLICIES).spec.podSelector.matchLabels;

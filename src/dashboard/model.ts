@@ -25,7 +25,7 @@ export interface ApiError {
   readonly error: {
     /** What is wrong and where. */
     readonly message: string;
-    /** What to do next. */
+    /** The next step. */
     readonly hint?: string;
     /** Of a manifest: every problem with its line. */
     readonly problems?: readonly Problem[];

@@ -37,7 +37,7 @@ export interface ExplainOptions extends WorldOptions {
   readonly output: "table" | "json" | "yaml";
 }
 
-/** One value that usher has set, and what it would be today. */
+/** One value that usher has set, and its current value if created today. */
 interface SetValue {
   readonly field: string;
   readonly value: Json;
@@ -47,13 +47,13 @@ interface SetValue {
   /** Of the policy when it set the value, and now. */
   readonly generation?: number;
   readonly generationNow?: number;
-  /** RFC 3339: of a pod its creation, of a node usher's last write. Absent where it is not known. */
+  /** RFC 3339: for a pod its creation, for a node usher's last write. Absent if unknown. */
   readonly when?: string;
   /** `the same`, another value, or why there is none. */
   readonly today: string;
 }
 
-/** All that is known of one object; the JSON output is exactly this. */
+/** All information about one object; the JSON output is exactly this. */
 export interface Explanation {
   readonly object: ReviewResult["object"];
   readonly set: readonly SetValue[];
@@ -61,7 +61,7 @@ export interface Explanation {
   readonly today: ReviewResult;
   readonly nodes?: Feasibility;
   readonly refusals: readonly RecordedRefusal[];
-  /** The object without what usher put there. */
+  /** The object without usher's changes. */
   readonly before: JsonObject;
   /** With it. */
   readonly now: JsonObject;
@@ -235,7 +235,7 @@ function requestOf(
   };
 }
 
-/** What one policy set, place by place, compared with the object as it would be created today. */
+/** The values that one policy set, path by path, compared with the object as it would be created today. */
 function valuesOf(
   { module, policy, generation, set, added }: Origin,
   stored: JsonObject,
@@ -289,7 +289,7 @@ function valuesOf(
   ];
 }
 
-/** The generation of a policy as it is stored now; `undefined` where files have none. */
+/** The current generation of a policy; `undefined` for files. */
 function generationOf(policy: string, { assembly }: World): number | "gone" | undefined {
   for (const { name } of assembly.modules)
     for (const { ref } of assembly.policies(name)) {
@@ -299,7 +299,7 @@ function generationOf(policy: string, { assembly }: World): number | "gone" | un
   return "gone";
 }
 
-/** What rules have set on a node, and what they would still change. */
+/** Values that rules have set on a node, and pending changes. */
 function nodeValues(node: string, { assembly }: World): SetValue[] {
   return assembly.modules.flatMap(({ name: module, standing }) =>
     [...(standing?.(assembly) ?? [])]
@@ -324,7 +324,7 @@ function nodeValues(node: string, { assembly }: World): SetValue[] {
   );
 }
 
-/** Usher's events about an object, or about the namespace where a refused pod has no owner. */
+/** Usher's events about an object, or about the namespace if a refused pod has no owner. */
 async function recordedEvents(
   object: JsonObject,
   { world }: Pick<OpenedWorld, "world">,
@@ -497,7 +497,7 @@ function generationText(generation: number | undefined, now: number | undefined)
   return `${generation}${now === undefined || now === generation ? "" : ` (now ${now})`}`;
 }
 
-/** The manifest without what the API server writes and the annotation that records the change. */
+/** The manifest without the API server's fields and the annotation that records the change. */
 export function manifest(object: JsonObject): string {
   const { status: _status, ...rest } = object;
   const metadata = isObject(rest["metadata"]) ? rest["metadata"] : {};

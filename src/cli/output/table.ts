@@ -10,7 +10,7 @@ const GAP = "   ";
 /** A column of a narrow terminal still shows a word or two. */
 const NARROWEST = 12;
 
-/** Continued text is indented, so that it is not taken for a further entry. */
+/** Continued text is indented, so that it does not look like a further entry. */
 const INDENT = "  ";
 
 /** Lines of a table as kubectl prints it: upper-case headers, columns separated by spaces, no trailing spaces. */
@@ -22,7 +22,7 @@ export function table(
   return tableRows(header, rows, width).flat();
 }
 
-/** The lines of each row, the header first. With a `width` longer cells continue on lines of their own. */
+/** The lines of each row, the header first. With a `width` longer cells continue on separate lines. */
 export function tableRows(
   header: readonly string[],
   rows: readonly (readonly string[])[],
@@ -60,7 +60,7 @@ function widest(rows: readonly (readonly string[])[], column: number, limit: num
   return longer > shorter ? longest : width;
 }
 
-/** Widths that fit: the widest columns give way first. */
+/** Widths that fit: the widest columns shrink first. */
 function fitted(natural: readonly number[], width: number): number[] {
   const widths = [...natural];
   const room = width - GAP.length * (natural.length - 1);
@@ -75,7 +75,7 @@ function fitted(natural: readonly number[], width: number): number[] {
   return widths;
 }
 
-/** A cell in lines, broken at spaces where there are any. */
+/** A cell in lines, broken at spaces if there are any. */
 function wrapped(cell: string, width: number): string[] {
   const lines: string[] = [];
   let rest = cell;

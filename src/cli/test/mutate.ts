@@ -24,7 +24,7 @@ export interface MutantResult {
   readonly line: number;
   /** The name of the first case that fails with the mutant. */
   readonly noticedBy?: string;
-  /** Why no case can notice it, as the suite says. */
+  /** Why no case can notice it, from the suite. */
   readonly equivalent?: string;
 }
 
@@ -49,7 +49,7 @@ interface FileLine {
   readonly line: number;
 }
 
-/** Weakens each policy under test in every way that its module declares, and asks whether a case notices. */
+/** Weakens each policy under test in every way that its module declares, and checks whether a case notices. */
 export async function mutate(
   { file, cases, stages }: SuiteResult,
   progress: (done: number, total: number) => void,
@@ -113,7 +113,7 @@ function accept(
   };
 }
 
-/** Noticed mutants of those that count; 1 where there are none. */
+/** Noticed mutants of those that count; 1 if there are none. */
 export function scoreOf(mutants: readonly MutantResult[]): number {
   const counted = mutants.filter(({ equivalent }) => equivalent === undefined);
   return counted.length === 0
@@ -121,7 +121,10 @@ export function scoreOf(mutants: readonly MutantResult[]): number {
     : counted.filter(({ noticedBy }) => noticedBy !== undefined).length / counted.length;
 }
 
-/** Mutants of the policies under test, of other objects that modules weaken, and of settings. One that usher would refuse is none. */
+/**
+ * Mutants of the policies under test, of other objects that modules weaken, and of settings. One that usher would
+ * refuse is skipped.
+ */
 async function attemptsOf(stage: SuiteStage, named: readonly string[] | undefined): Promise<Attempt[]> {
   const { assembly } = stage.world;
   const isNamed = (key: string) => named?.includes(key) ?? true;
@@ -205,7 +208,7 @@ interface Written {
   readonly line: (field: Path) => number;
 }
 
-/** Where the objects of a source, and its configuration, are written. */
+/** The positions of the objects of a source, and of its configuration. */
 class Places {
   readonly #written = new Map<string, Written>();
 

@@ -32,7 +32,7 @@ import { openRead } from "../source/open.ts";
 import { assembleFor } from "../source/source.ts";
 import { fileOf, NamedFiles, type SuiteFile } from "./read-suites.ts";
 
-/** A source of policies, opened for the cases that are judged by it. */
+/** A source of policies, opened for its cases. */
 export interface SuiteStage {
   readonly files: readonly string[];
   readonly world: World;
@@ -47,7 +47,7 @@ export interface SuiteStage {
   readonly stop: () => Promise<void>;
 }
 
-/** A case that is ready to be judged, as often as mutants ask for it. */
+/** A prepared case, evaluated for each mutant. */
 export interface ReadyCase {
   readonly one: Case;
   readonly stage: SuiteStage;
@@ -56,16 +56,16 @@ export interface ReadyCase {
   readonly now: number;
 }
 
-/** What came of one case. */
+/** The result of one case. */
 export interface CaseResult {
   readonly one: Case;
   readonly line: number;
   readonly ready?: ReadyCase;
-  /** Absent where the case could not be judged. */
+  /** Absent if the case could not be evaluated. */
   readonly result?: ReviewResult;
   readonly decision?: ObservedDecision;
   readonly mismatches: readonly Mismatch[];
-  /** Why the case is an error: it could not be judged, or can't fail. */
+  /** Why the case is an error: it could not be evaluated, or can't fail. */
   readonly problems: readonly InputProblem[];
   readonly ms: number;
 }
@@ -248,7 +248,7 @@ export class SuiteRunner {
     return { ...base, ready, result, decision, problems, mismatches: mismatches(expect, decision), ms };
   }
 
-  /** The request of a case, or what is wrong with its objects. */
+  /** The request of a case, or the problems of its objects. */
   async #ready(
     file: SuiteFile,
     one: Case,
@@ -436,7 +436,7 @@ export function policiesOf({ world, resources }: SuiteStage) {
   );
 }
 
-/** A node in a world, once controllers have made their changes. */
+/** A node in a world, after the changes of controllers. */
 function reconcileCase(
   { written = {} }: ReadyCase,
   world: World,
@@ -453,7 +453,7 @@ function reconcileCase(
   };
 }
 
-/** Judges a case in a world: that of its stage, or one with a mutant. */
+/** Evaluates a case in a world: that of its stage, or one with a mutant. */
 export async function judgeCase(
   ready: ReadyCase,
   world: World,
@@ -470,7 +470,7 @@ export async function judgeCase(
   return { result, decision: decisionOf(result, phases, written, changed) };
 }
 
-/** Adds what of an expectation has no effect: known once all cases of a suite were judged. */
+/** Adds the parts of an expectation without effect: known once all cases of a suite were evaluated. */
 function withEffects(file: SuiteFile, cases: readonly CaseResult[]): CaseResult[] {
   const changed = new ChangedFields();
   for (const { decision } of cases) if (decision !== undefined) changed.add(decision);

@@ -15,11 +15,11 @@ export interface NodeReach {
   readonly fits: number;
   readonly unknown: number;
   readonly total: number;
-  /** As the scheduler says it: `0/6 nodes are available: …` */
+  /** In the scheduler's wording: `0/6 nodes are available: …` */
   readonly summary: string;
   /** Why other nodes are rejected, most nodes first. */
   readonly rejected: readonly { readonly reason: string; readonly nodes: number }[];
-  /** What the answer leaves open. */
+  /** The open questions of the result. */
   readonly notes: readonly string[];
 }
 
@@ -61,7 +61,7 @@ export function schedulingWorld(world: World, without: ReadonlySet<JsonObject> =
 /** More than any pod requests. */
 const PLENTY: JsonObject = { cpu: "1000000", memory: "1Ei", "ephemeral-storage": "1Ei", pods: "1000000" };
 
-/** A node whose allocatable is not known has room: whether a pod fits is then unknown, and not "no". */
+/** A node with unknown allocatable counts as having room: whether a pod fits is then unknown, and not "no". */
 function measured(node: JsonObject): JsonObject {
   if (isMeasured(node)) return node;
   const status = isObject(node["status"]) ? node["status"] : {};
@@ -73,7 +73,7 @@ function isMeasured(node: JsonObject): boolean {
   return isObject(allocatable) && Object.keys(allocatable).length > 0;
 }
 
-/** Nodes that fit and whose allocatable is not known. */
+/** Nodes that fit and whose allocatable is unknown. */
 function withUnmeasured(feasibility: Feasibility, unmeasured: ReadonlySet<string>): Feasibility {
   const fitting = feasibility.groups.find(({ verdict }) => verdict.kind === "fits");
   const open = fitting?.nodes.filter((name) => unmeasured.has(name)) ?? [];
@@ -97,7 +97,7 @@ function withUnmeasured(feasibility: Feasibility, unmeasured: ReadonlySet<string
   };
 }
 
-/** The tolerations that the DaemonSet controller gives its pods, so that they reach nodes in trouble. */
+/** The tolerations that the DaemonSet controller gives its pods, so that they tolerate node problems. */
 const DAEMON_TOLERATIONS: readonly (readonly [key: string, effect: string])[] = [
   ["node.kubernetes.io/not-ready", "NoExecute"],
   ["node.kubernetes.io/unreachable", "NoExecute"],
@@ -133,7 +133,7 @@ function dependsOnPods({ verdict }: Feasibility["groups"][number]): boolean {
   return verdict.kind === "fails" && BY_PODS.has(verdict.filter);
 }
 
-/** Each prepares a world of its own: 100 of 5,000 pods take about a second. */
+/** Each prepares a separate world: 100 of 5,000 pods take about a second. */
 const MAX_REPLACEMENTS = 100;
 
 /** Where pods may run in one world. */
@@ -154,7 +154,7 @@ export class Placements {
     this.#feasibilityOf = feasibilityByClass(schedulingWorld(world));
   }
 
-  /** `own`: the pods that the workload has now. Where they leave it no node, the answer is that without them: they are replaced. */
+  /** `own`: the current pods of the workload. If they leave it no node, the result is that without them: they are replaced. */
   of(pod: JsonObject | undefined, kind: string, own: readonly JsonObject[] = []): Feasibility | undefined {
     if (pod === undefined) return undefined;
     const scheduled = scheduledPod(pod, kind);
@@ -205,7 +205,7 @@ export function reachDifference(
   };
 }
 
-/** Labels by which providers and people name pools of nodes, the most specific first. */
+/** Labels by which providers and users name pools of nodes, the most specific first. */
 const POOL_LABELS = [
   "karpenter.sh/nodepool",
   "worker.gardener.cloud/pool",

@@ -28,7 +28,7 @@ import type { Operator } from "./operator.ts";
 import type { Reconciler } from "./reconciler.ts";
 import type { Standing } from "./standing.ts";
 
-/** What a module must see of the cluster. Shells keep just that. */
+/** The objects that a module must see of the cluster. Shells keep only those. */
 export interface Read {
   /** `namespaces`, `nodes` */
   readonly resource: string;
@@ -36,27 +36,27 @@ export interface Read {
   readonly version: string;
   readonly kind: string;
   readonly scope: "Cluster" | "Namespaced";
-  /** The fields to keep of each object beside its name; other changes are ignored. */
+  /** The fields to keep of each object beside its name; changes of others are ignored. */
   readonly keep: readonly Path[];
   /** Reduces each object further than `keep` can say: nothing else of it stays in memory. Idempotent. @default no further */
   readonly reduce?: (object: JsonObject) => JsonObject;
   readonly indexes?: readonly Index[];
   readonly labelSelector?: string;
-  /** Only the object of this name; usher has no right to others. @default all */
+  /** Only the object of this name; usher has no permission on others. @default all */
   readonly name?: string;
   /** Only whether it is served: no object is read, and no right is needed. */
   readonly presence?: true;
   /** Only the leader needs it. */
   readonly leaderOnly?: boolean;
-  /** It may not be served here. */
+  /** The cluster may not serve it. */
   readonly optional?: boolean;
   /** Read only while these hold. @default always */
   readonly when?: readonly SettingCondition[];
-  /** What it is read for, for the table of rights. @default to judge requests */
+  /** The reason of the read, for the table of permissions. @default to evaluate requests */
   readonly why?: string;
 }
 
-/** What these modules read in an installation. */
+/** The reads of these modules in an installation. */
 export function readsOf({ modules, installation, gates }: Declarations): Read[] {
   const values = configuredValues(installation, gates);
   return modules.flatMap(({ reads }) => reads).filter(({ when }) => holds(when, values));
@@ -78,7 +78,7 @@ export interface TraceEntry {
   readonly why: string;
 }
 
-/** All that an evaluation may look at. */
+/** All inputs of an evaluation. */
 export interface Context {
   readonly request: AdmissionRequest;
   readonly object: Draft;
@@ -88,11 +88,11 @@ export interface Context {
   readonly now: number;
   readonly installation: Installation;
   readonly gates: Gates;
-  /** The hook that asks. */
+  /** The hook that is called. */
   readonly hook: string;
   /**
-   * Present when a trace is asked for: every policy, group, rule, level, exception and limit that the module looks at is then reported,
-   * with why. A module that runs reports at least one.
+   * Present if a trace is requested: every policy, group, rule, level, exception and limit that the module reads is
+   * then reported, with the reason. A module that runs reports at least one.
    */
   readonly trace?: (entry: TraceEntry) => void;
 }
@@ -101,13 +101,13 @@ export interface Evaluator<Policy = unknown> {
   readonly mutate?: (context: Context) => Result;
   readonly validate?: (context: Context) => Result;
   /**
-   * Removes and adds policies without assembling all of them again: one change among thousands costs as much as one among ten.
-   * Must leave the evaluator as `assemble` would have made it. @default assembles all policies again
+   * Removes and adds policies without assembling all of them again: one change among thousands costs as much as one
+   * among ten. Must leave the evaluator as `assemble` would have built it. @default assembles all policies again
    */
   readonly update?: (removed: readonly Policy[], added: readonly Policy[]) => void;
 }
 
-/** An error code that people meet, and what `usher help` says of it. */
+/** A user-visible error code, and its text in `usher help`. */
 export interface Code {
   readonly code: string;
   readonly title: string;
@@ -117,19 +117,19 @@ export interface Code {
 
 interface Grant {
   readonly verbs: readonly ("get" | "list" | "patch" | "create")[];
-  /** For the table of rights: completes "to". */
+  /** For the table of permissions: completes "to". */
   readonly why: string;
   /** @default always */
   readonly when?: readonly SettingCondition[];
 }
 
-/** What a module asks for, or writes, beyond what it reads all the time: usher may do just that. */
+/** A module's needs or writes beyond its constant reads: usher's permissions are limited to these. */
 export interface Access extends Grant {
   readonly group: string;
   readonly resource: string;
 }
 
-/** Of modules whose policies have a say about new pods: see `blastRadius`. */
+/** For modules whose policies affect new pods: see `blastRadius`. */
 export const PREVIEW_ACCESS = {
   group: "",
   resource: "pods",
@@ -143,11 +143,11 @@ export interface AccessToEach extends Grant {
   readonly each: "workloads";
 }
 
-/** Another system that does the same: where its webhook is still there, both would act on one object. */
+/** Another system that does the same: if its webhook still exists, both would change one object. */
 export interface Predecessor {
   /** Of a webhook configuration, mutating or validating. */
   readonly name: string;
-  /** What happens while both are there, and what to do. */
+  /** The consequence while both exist, and the remedy. */
   readonly meaning: string;
 }
 
@@ -164,11 +164,11 @@ export interface ManagedResource {
 export interface ManagedObjects {
   /** All that `desired` may have. */
   readonly resources: readonly ManagedResource[];
-  /** For the table of rights: completes "to". */
+  /** For the table of permissions: completes "to". */
   readonly why: string;
-  /** Only while these hold does usher have the right to them, and reconcile them. @default always */
+  /** Only while these hold does usher have permission on them, and reconcile them. @default always */
   readonly when?: readonly SettingCondition[];
-  /** `now`: milliseconds since 1970. Asked every few seconds, so that what depends on it follows. */
+  /** `now`: milliseconds since 1970. Called every few seconds, so that time-dependent objects follow. */
   readonly desired: (
     view: View,
     installation: Installation,
@@ -177,7 +177,7 @@ export interface ManagedObjects {
   ) => readonly JsonObject[];
 }
 
-/** Something that a module puts on objects of others and that must not stay there once usher is uninstalled. */
+/** A mark that a module puts on objects of others and that must not stay there once usher is uninstalled. */
 export interface Cleanup {
   readonly group: string;
   readonly version: string;
@@ -185,9 +185,9 @@ export interface Cleanup {
   readonly kind: string;
   /** `the taint usher.dev/starting` */
   readonly what: string;
-  /** Takes it off an object of a cluster-wide kind; empty where the object does not have it. */
+  /** Removes it from an object of a cluster-scoped kind; empty if the object does not have it. */
   readonly patch: (object: JsonObject) => readonly PatchOperation[];
-  /** The command with which a person takes it off one object, or with `--all` off every one. */
+  /** The command that removes it from one object, or with `--all` from every one. */
   readonly byHand: (name: string) => string;
 }
 
@@ -209,12 +209,12 @@ export interface Module<Policy = unknown> {
   readonly name: string;
   readonly summary: string;
   readonly kinds: readonly Kind<Policy>[];
-  /** Kinds that usher keeps for itself. @default none */
+  /** Kinds for usher's own state. @default none */
   readonly stateKinds?: readonly StateKind[];
   readonly reads: readonly Read[];
   /**
-   * When to ask it. `policies` are those that `prepare` made, as `assemble` gets them. Runs again only after a change of its kinds, of what
-   * it reads, of what is served or of the API server's version.
+   * When to call it. `policies` are the prepared ones, as for `assemble`. Runs again only after a change of its kinds,
+   * its reads, served resources or the API server's version.
    */
   readonly hooks: (
     policies: readonly Policy[],
@@ -222,7 +222,7 @@ export interface Module<Policy = unknown> {
     installation: Installation,
     gates: Gates,
   ) => readonly Hook[];
-  /** Only indexes. Where the evaluator has no `update`, it runs again whenever a policy has changed. */
+  /** Only indexes. If the evaluator has no `update`, it runs again whenever a policy has changed. */
   readonly assemble: (
     policies: readonly Policy[],
     installation: Installation,
@@ -231,44 +231,47 @@ export interface Module<Policy = unknown> {
   readonly reconciler?: Reconciler;
   /** What is wrong between policies, which the check of one alone can't see: contradictions, and policies that never count. @default nothing */
   readonly lint?: (policies: readonly WrittenPolicy<Policy>[]) => readonly PolicyProblem[];
-  /** Where its injections into workloads can be compared with current policies, and reapplied. */
+  /** If its injections into workloads can be compared with current policies, and reapplied. */
   readonly driftScan?: DriftScan;
   /** What the dashboard shows of it beside policies. @default nothing */
   readonly dashboard?: DashboardParts;
-  /** Its settings where a command asks what would happen: it then also judges for the component that judges in the cluster. @default its own */
+  /**
+   * Its settings for commands that ask what would happen: it then also evaluates for the component that does so in the
+   * cluster. @default its own
+   */
   readonly foresightSettings?: (settings: JsonObject | undefined) => JsonObject;
   /**
-   * What its policies come to for what exists, in the order of names; only objects and users with something to say. One after the other, so
-   * that a caller can let other work come in between. @default nothing
+   * The effect of its policies on existing objects and users, in the order of names; only those with an effect. A
+   * generator, so that a caller can interleave other work. @default nothing
    */
   readonly standing?: (assembly: Assembly) => Iterable<Standing>;
   /** How its policies are weakened one thing at a time, so that a test suite can show that it notices. @default not at all */
   readonly mutations?: readonly Mutations[];
   /** The same of its settings, which decide as policies do. @default not at all */
   readonly settingMutations?: Weakening;
-  /** What its needs and planned writes touch, so that usher may. */
+  /** The resources of its needs and planned writes, for usher's permissions. */
   readonly access?: readonly (Access | AccessToEach)[];
   /** The schema of its settings, under its name in `spec.modules` of the configuration. Strict. @default no settings */
   readonly settings?: z.ZodType;
   /** @default none */
   readonly managed?: ManagedObjects;
-  /** For taints that this module sets: usher's own pods must put up with them. @default none */
+  /** For taints that this module sets: usher's own pods must tolerate them. @default none */
   readonly tolerations?: (installation: Installation) => readonly JsonObject[];
   /** Taken off when usher is uninstalled. @default nothing */
   readonly cleanup?: (installation: Installation) => readonly Cleanup[];
   readonly gates?: readonly Gate[];
-  /** Counters that its decisions step, and gauges that its reconciler gives figures for. */
+  /** Counters that its decisions increment, and gauges that its reconciler computes. */
   readonly metrics?: readonly Metric[];
-  /** Looked for when usher is installed and while it runs; reported, never touched. */
+  /** Checked when usher is installed and while it runs; reported, never changed. */
   readonly predecessors?: readonly Predecessor[];
   readonly codes?: readonly Code[];
-  /** Keeps an operand that a custom resource asks for, apart from usher: `usher operator MODULE`. @default none */
+  /** Manages an operand of a custom resource, separate from usher: `usher operator MODULE`. @default none */
   readonly operator?: Operator;
 }
 
 /**
- * Declares a module. Shells handle modules of all policy types alike, so the type is forgotten here, in one place; `assemble`
- * only ever gets what this module's own `prepare` made.
+ * Declares a module. Shells handle modules of all policy types alike, so the type is erased here, in one place;
+ * `assemble` only ever gets policies of this module's own `prepare`.
  */
 export function defineModule<Policy>(module: Module<Policy>): Module {
   return module as unknown as Module;

@@ -17,7 +17,7 @@ export interface Column {
   readonly priority?: number;
 }
 
-/** A rule that the API server itself checks, in CEL. Each says the same as a part of `check`. */
+/** A rule that the API server itself checks, in CEL. Each corresponds to a part of `check`. */
 export interface CelRule {
   readonly rule: string;
   readonly message: string;
@@ -35,13 +35,13 @@ export interface KindVersion {
   readonly upgrade?: (object: JsonObject) => JsonObject;
 }
 
-/** What a policy became: ready to be indexed. `policy` is absent where nothing of it can be used. */
+/** A prepared policy, ready to be indexed. `policy` is absent if nothing of it can be used. */
 export interface Prepared<Policy = unknown> {
   readonly policy: Policy | undefined;
   readonly problems: readonly Problem[];
 }
 
-/** What a CRD is made from. */
+/** The input of a CRD. */
 export interface CustomResource {
   readonly group: string;
   readonly kind: string;
@@ -52,7 +52,8 @@ export interface CustomResource {
   readonly summary: string;
   readonly versions: readonly KindVersion[];
   /**
-   * Usher registers the CRD only while these hold, and ignores its objects otherwise. Where it does not, the kind may not be served.
+   * Usher registers the CRD only while these hold, and ignores its objects otherwise. If it does not, the kind may not
+   * be served.
    * @default always
    */
   readonly registered?: readonly SettingCondition[];
@@ -60,18 +61,18 @@ export interface CustomResource {
   readonly takeOver?: "never";
 }
 
-/** A kind that usher keeps for itself, such as a ledger. Its objects are not policies; to see them, a module declares a read. */
+/** A kind for usher's own state, such as a ledger. Its objects are not policies; to read them, a module declares a read. */
 export interface StateKind extends CustomResource {
-  /** What usher may do with its objects, beside reading them. Users get no rights to them. */
+  /** Usher's permissions on its objects, beside reading. Users get none. */
   readonly verbs: readonly ("create" | "update" | "patch" | "delete")[];
 }
 
-/** What usher answers otherwise about stored objects than an earlier version did. An upgrade lists these objects. */
+/** Changes of usher's result for stored objects since an earlier version. An upgrade lists these objects. */
 export interface ChangedAnswer {
-  /** The field of the spec whose meaning changed: the CRD of an earlier version describes it otherwise. */
+  /** The field of the spec whose meaning changed: an earlier CRD describes it differently. */
   readonly field: string;
   readonly concerns: (object: JsonObject) => boolean;
-  /** What happens from now on, and how to keep what happened before. */
+  /** The new behaviour, and how to keep the old one. */
   readonly meaning: string;
 }
 
@@ -90,7 +91,7 @@ export interface Sample {
 export interface Kind<Policy = unknown> extends CustomResource {
   /** `Cluster`: its objects are in namespaces and act on the whole cluster, so who may write them is granted apart. @default as its scope */
   readonly reach?: "Cluster";
-  /** The role that has the right to write its objects, where that is a right of its own. @default the role for all cluster-scoped kinds */
+  /** The role with permission to write its objects, if separate. @default the role for all cluster-scoped kinds */
   readonly grantedBy?: string;
   /** `file`: read at start, never served by an API server. */
   readonly standing: "resource" | "file";
@@ -99,8 +100,9 @@ export interface Kind<Policy = unknown> extends CustomResource {
   /** Of a kind of standing `file`: with errors it counts as far as it can be read, as a policy does. @default it does not count at all */
   readonly partial?: true;
   /**
-   * What the schema can't say: problems that need thought or the view. Given the installation where an object is written into it; what
-   * is wrong just there is a warning. `now`, in milliseconds since 1970, is given where it is being written. Never throws.
+   * Checks beyond the schema: problems that need logic or the view. Gets the installation if an object is written into
+   * it; problems specific to it are warnings. `now`, in milliseconds since 1970, is given while it is being written.
+   * Never throws.
    */
   readonly check?: (
     object: JsonObject,
@@ -110,15 +112,15 @@ export interface Kind<Policy = unknown> extends CustomResource {
   ) => readonly Problem[];
   /** @default none */
   readonly changedAnswer?: ChangedAnswer;
-  /** Its module is off: no role for people has rights to its objects. @default its module takes part */
+  /** Its module is off: no user-facing role has permissions on its objects. @default its module is on */
   readonly ignored?: true;
-  /** What other programs wrote into a status. @default nothing: the status is usher's alone */
+  /** The status fields of other programs. @default none: the status belongs to usher */
   readonly othersStatus?: (status: JsonObject) => JsonObject;
   /** A spec that the CRD accepts and `check` refuses: its refusal shows that the API server calls usher. */
   readonly refused?: JsonObject;
   /** What `usher init` writes. @default the kind is not one to begin with */
   readonly sample?: Sample;
-  /** Runs once for each object and version of it. Never throws; problems are this policy's own. */
+  /** Runs once for each object and version. Never throws; problems belong to this policy. */
   readonly prepare: (object: JsonObject, ref: PolicyRef) => Prepared<Policy>;
 }
 

@@ -13,9 +13,9 @@ import type { Expectation } from "./suite.ts";
 export interface ObservedDecision {
   readonly verdict: Expectation["verdict"];
   readonly pods: "allow" | "deny";
-  /** The object as it was given; a DELETE has none. */
+  /** The given object; a DELETE has none. */
   readonly given: JsonObject | undefined;
-  /** The object in the result, with usher's changes alone. Absent where the request is refused. */
+  /** The object in the result, with only usher's changes. Absent if the request is refused. */
   readonly object: JsonObject | undefined;
   readonly warnings: readonly string[];
   readonly codes: readonly string[];
@@ -23,7 +23,7 @@ export interface ObservedDecision {
   readonly causes: readonly StatusCause[];
 }
 
-/** The decision of a judged request. `changed`: the given object with usher's edits. */
+/** The decision of an evaluated request. `changed`: the given object with usher's edits. */
 export function decisionOf(
   result: ReviewResult,
   phases: readonly Evaluation[],
@@ -70,7 +70,7 @@ export interface Mismatch {
   readonly real: Json | undefined;
 }
 
-/** How a decision differs from what is expected of it; empty where it does not. */
+/** The differences between a decision and its expectation; empty if there are none. */
 export function mismatches(expect: Expectation, real: ObservedDecision): Mismatch[] {
   const found: Mismatch[] = [];
   const compare = (
@@ -131,14 +131,14 @@ export function mismatches(expect: Expectation, real: ObservedDecision): Mismatc
   return found;
 }
 
-/** Whether each expected part is met by a different one of the real ones, and none is left. */
+/** Whether each expected part matches a different actual one, and none is left. */
 function areMet<Part, Real>(
   wanted: readonly Part[],
   real: readonly Real[],
   meets: (part: Part, one: Real) => boolean,
 ): boolean {
   if (wanted.length !== real.length) return false;
-  // Alternating paths: a part that two real ones meet must not take the only one of another part.
+  // Alternating paths: a part that two actual ones match must not take the only match of another part.
   const holders = new Map<Real, Part>();
   const place = (part: Part, seen: Set<Real>): boolean =>
     real.some((one) => {
@@ -208,7 +208,7 @@ function keysOf(value: Json | undefined): (string | number)[] {
   return isObject(value) ? Object.keys(value) : [];
 }
 
-/** As `fieldPath` prints it, so that a path in a suite is found however it is written. */
+/** In the form of `fieldPath`, so that a path in a suite is found in any spelling. */
 function textOfPath(path: Path): string {
   return JSON.stringify(path.map(String));
 }
@@ -264,7 +264,7 @@ function withValue(object: Json, name: string, value: Json | undefined): Json {
   return set(copyOf(object), path);
 }
 
-/** The expectation that a decision meets: what `--update` and `--record` write. */
+/** The expectation that a decision meets: written by `--update` and `--record`. */
 export function expectationOf(real: ObservedDecision, whole = false): Expectation {
   const { given, object } = real;
   const set: Record<string, Json> = {};

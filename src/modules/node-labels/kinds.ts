@@ -17,7 +17,7 @@ import { inertHere, ruleWarnings } from "./rules/rule-warnings.ts";
 const GROUP = "node-labels.openshift.io";
 const VERSION = "v1beta1";
 
-/** Enough to name each node of a large site; more take several rules. */
+/** Enough to name each node of a large site; more need several rules. */
 const MOST_PATTERNS = 256;
 /** Far more labels or annotations than one rule has in practice; taints are fewer. */
 const MOST_ENTRIES = 64;
@@ -153,7 +153,7 @@ export const labels: Kind<Policy> = {
       },
     ],
   },
-  // No CRD can tell whether a regular expression is one.
+  // A CRD can't validate a regular expression.
   refused: { nodeNamePatterns: ["("], labels: { "example.com/label": "" } },
   prepare: prepareRule,
 };

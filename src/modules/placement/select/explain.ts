@@ -29,7 +29,7 @@ export function traceOf(
   if (typeof match === "object" && "skipped" in match)
     return { policy: ref, applies: "not", why: match.skipped };
   if (match !== "yes") return { policy: ref, applies: "failed", why: match.why };
-  // The name of the namespace is given anyway.
+  // The name of the namespace is shown anyway.
   const labels = found(policy.namespaceSelector, namespace).filter((one) => !one.startsWith(NAMESPACE_NAME));
   const where = [...new Set([...labels, ...(policy.fromNamespace?.describe(object) ?? [])])];
   const what = request.resource.group === "" && request.resource.resource === "pods" ? "pod" : "template";
@@ -49,7 +49,7 @@ function whyNotOf(
 ): string {
   const byPod = podSelector === undefined ? undefined : whyNot(podSelector, pod);
   if (byPod !== undefined) return `podSelector: ${byPod}`;
-  // A namespaced policy has no namespaceSelector of its own.
+  // A namespaced policy has no namespaceSelector.
   if (ref.namespace !== undefined) return `the policy is in namespace ${ref.namespace}`;
   const byNamespace = namespaceSelector === undefined ? undefined : whyNot(namespaceSelector, namespace);
   return `namespaceSelector: ${byNamespace ?? "selects nothing"}`;
