@@ -102,7 +102,7 @@ describe("refused on write and offline", () => {
       "a bad principal",
       nsp([ControlPlane({ authorizedUsers: ["a/b/c"] })]),
       NODES,
-      /authorizedUsers\[0\].*no service account/,
+      /authorizedUsers\[0\].*not a service account/,
     ],
     ["two groups of one name", nsp([ControlPlane(), ControlPlane()]), NODES, /duplicate/],
     [

@@ -94,13 +94,13 @@ test("emergency identities vouch, and are not actors", () => {
 });
 
 test.each<[EntryList, unknown, RegExp]>([
-  ["authorizedUsers", "a/b/c", /no service account.*exactUsers/],
+  ["authorizedUsers", "a/b/c", /not a service account.*exactUsers/],
   ["authorizedUsers", "", /empty/],
   ["authorizedUsers", " a", /space/],
   ["authorizedUsers", "a\u0000", /control/],
   ["authorizedUsers", "*/default", /beginning of a namespace/],
-  ["authorizedUsers", "system:serviceaccount:a", /no service account/],
-  ["authorizedUsers", "A/b", /no service account/],
+  ["authorizedUsers", "system:serviceaccount:a", /not a service account/],
+  ["authorizedUsers", "A/b", /not a service account/],
   ["authorizedUsers", "x".repeat(600), /longer/],
   ["authorizedUsers", 5, /string/],
   ["authorizedUsers", null, /string/],
