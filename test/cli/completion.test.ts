@@ -118,13 +118,12 @@ zmodload zsh/zpty
 zpty shell zsh -f -i
 zpty -w shell 'autoload -Uz compinit; compinit -u -D; source ${folderOfScripts}/zsh'
 zpty -w shell 'show() { print -r -- "$BUFFER" > ${line}; }; zle -N show; bindkey "^X" show'
-sleep 1
-zpty -w -n shell $'usher rev\\t'
-sleep 2
-for i in {1..100}; do
-  zpty -w -n shell $'\\C-x'
-  sleep 0.3
-  grep -q review ${line} 2>/dev/null && break
+zpty -w shell 'print > ${line}.ready'
+until [[ -e ${line}.ready ]]; do sleep 0.1; done
+# Typed again until the shell has drawn its prompt and completed the line.
+until grep -q review ${line} 2>/dev/null; do
+  zpty -w -n shell $'\\C-uusher rev\\t\\C-x'
+  sleep 1
 done
 zpty -d shell
 `;
