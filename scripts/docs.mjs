@@ -2,14 +2,17 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { environment, installLock, root, setup } from "./setup.mjs";
+import { environment, root, setup } from "./setup.mjs";
 
 const node = setup();
 const site = join(root, "site");
 const vitepress = join(site, "node_modules/vitepress/bin/vitepress.js");
 if (!existsSync(vitepress)) {
   console.error("Installing VitePress for the site (once) …");
-  installLock(site);
+  // `npm ci` refuses a lock without rollup's packages for other platforms, which not every registry has.
+  const args = ["install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
+  const installed = spawnSync("npm", args, { cwd: site, stdio: ["ignore", 2, 2] });
+  if (installed.status !== 0) process.exit(2);
 }
 const command = process.argv.includes("--serve") ? "dev" : "build";
 const built = spawnSync(node, [vitepress, command, site], { stdio: "inherit", env: environment(node) });

@@ -29,7 +29,7 @@ function installed() {
 }
 
 /** Installs a folder's package-lock.json. No listed package needs to run a script. */
-export function installLock(folder) {
+function installLock(folder) {
   const npm = process.platform === "win32" ? "npm.cmd" : "npm";
   const args = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
   const result = spawnSync(npm, args, { cwd: folder, stdio: ["ignore", 2, 2] });

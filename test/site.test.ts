@@ -27,7 +27,7 @@ describe("the site", () => {
     const built = spawnSync(process.execPath, [join(root, "scripts/docs.mjs")], { encoding: "utf8" });
     output = `${built.stdout}${built.stderr}`;
     status = built.status;
-  }, 240_000);
+  }, 600_000);
 
   it("builds, and has no link to a page or heading that does not exist", () => {
     expect(status, output).toBe(0);

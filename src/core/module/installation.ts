@@ -46,7 +46,7 @@ export interface Installation {
   readonly clientCa?: string;
 }
 
-interface NetworkPolicySettings {
+export interface NetworkPolicySettings {
   readonly enabled: boolean;
   /** The networks from which API servers connect to the webhook port. @default any */
   readonly webhookCidrs: readonly string[];

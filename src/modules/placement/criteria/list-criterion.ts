@@ -182,7 +182,7 @@ function ownElements({ object, old }: Draft, list: Path): readonly Json[] {
 }
 
 /** An element of a policy, with the texts by which it is looked for. */
-interface PreparedElement extends ElementTexts {
+export interface PreparedElement extends ElementTexts {
   readonly element: JsonObject;
   readonly canonical: string;
   /** In a sentence: `toleration pool=etcd:NoSchedule`. */
