@@ -91,7 +91,7 @@ describeCluster("a webhook by Service reference", (cluster) => {
     const before = (await run("get", "pods", "-l", "app=gate", "-o", "name")).stdout.trim().split("\n");
     const name = before[0]?.replace("pod/", "") ?? "";
     expect((await run("delete", "pod", name)).code).toBe(0);
-    expect(cluster().podLog(namespace(), name)).toContain("the pod to get SIGTERM");
+    expect(cluster().podLog(namespace(), name)).toContain("asked to end");
     expect(await refusal("three")).toContain("says gate-");
     expect((await run("rollout", "status", "deployment/gate", "--timeout=60s")).code).toBe(0);
   });
