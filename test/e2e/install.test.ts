@@ -398,7 +398,7 @@ describeOwnCluster("an installation", {}, (cluster) => {
     expect(code).toBe(1);
     expect(out).toMatch(/clusterpodschedulingpolicies.kupid.gardener.cloud +not changed +belongs to kupid/);
     expect(err).toMatch(
-      /its schema does not have spec\.[^:]*spec\.priority[^:]*spec\.namespaceSelector[^:]*: the API server prunes these/,
+      /its schema does not have spec\.[^:]*spec\.priority[^:]*spec\.namespaceSelector, spec\.fromNamespace: the API server prunes these/,
     );
     expect(err).toMatch(/MutatingWebhookConfiguration gardener-extension-kupid exists/);
     expect(err).toMatch(/1 stored policy is not valid\n +ClusterPodSchedulingPolicy stored-before: .*Inn/);
