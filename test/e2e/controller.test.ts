@@ -14,6 +14,7 @@ import { describeCluster, testNamespace } from "../cluster/describe.ts";
 import { clientOf } from "./fixtures/client.ts";
 
 const GROUP = "controller.usher.dev";
+const WROTE = { wrote: expect.stringMatching(/^\d+$/) };
 
 function crd(plural: string, kind: string, subresources: JsonObject): JsonObject {
   const open = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
@@ -63,11 +64,11 @@ describeCluster("controller", (cluster) => {
       data: { mine: "1" },
     };
     await withWrites(async (write) => {
-      expect(await write({ apply, resourceVersion: undefined })).toBe("done");
+      expect(await write({ apply, resourceVersion: undefined })).toEqual(WROTE);
       const accepted = await cluster().call("PATCH", `${configMaps()}/ours`, {
         data: { mine: "accepted", theirs: "2" },
       });
-      expect(await write({ apply, resourceVersion: versionOf(accepted) })).toBe("done");
+      expect(await write({ apply, resourceVersion: versionOf(accepted) })).toEqual(WROTE);
       const after = await cluster().call("GET", `${configMaps()}/ours`);
       expect(at(after, "data")).toEqual({ mine: "1", theirs: "2" });
       expect(listAt(after, "metadata", "managedFields").map((one) => stringAt(one, "manager"))).toContain(
@@ -94,10 +95,11 @@ describeCluster("controller", (cluster) => {
     const old = versionOf(before);
     await withWrites(async (write) => {
       const patch = [{ op: "add", path: "/data/b", value: "2" }] as const;
-      expect(await write({ patch, of, resourceVersion: old })).toBe("done");
+      const wrote = await write({ patch, of, resourceVersion: old });
       expect(await write({ patch, of, resourceVersion: old })).toBe("conflict");
       const now = await cluster().call("GET", `${configMaps()}/theirs`);
       expect(at(now, "data")).toEqual({ a: "1", b: "2" });
+      expect(wrote).toEqual({ wrote: versionOf(now) });
       expect(await write({ delete: of, resourceVersion: old })).toBe("conflict");
       expect(await write({ delete: of, resourceVersion: versionOf(now) })).toBe("done");
       expect(await write({ delete: of, resourceVersion: versionOf(now) })).toBe("done");
@@ -126,10 +128,10 @@ describeCluster("controller", (cluster) => {
     const first = versionOf(await cluster().call("GET", `${path("seats")}/one`));
     await withWrites(async (write) => {
       const status = { matched: 3, gone: true };
-      expect(await write({ status, of, resourceVersion: first })).toBe("done");
+      expect(await write({ status, of, resourceVersion: first })).toEqual(WROTE);
       expect(await write({ status: { matched: 9 }, of, resourceVersion: first })).toBe("conflict");
       const second = versionOf(await cluster().call("GET", `${path("seats")}/one`));
-      expect(await write({ status: { matched: 4 }, of, resourceVersion: second })).toBe("done");
+      expect(await write({ status: { matched: 4 }, of, resourceVersion: second })).toEqual(WROTE);
       const after = await cluster().call("GET", `${path("seats")}/one`);
       expect([at(after, "status"), at(after, "spec")]).toEqual([{ matched: 4 }, { rows: 1 }]);
       const stool = { ...of, resource: `stools.${GROUP}` };

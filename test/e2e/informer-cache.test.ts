@@ -52,6 +52,28 @@ describeCluster("an informer cache", (cluster) => {
     await cluster().call("DELETE", `/api/v1/nodes/${name}`);
   });
 
+  test("the view has a write once the cache says that it has its resourceVersion, also if other objects change", async () => {
+    const name = `node-${randomUUID().slice(0, 8)}`;
+    await cluster().createNode(name);
+    await using live = await openLive(cluster(), [reader(NODES)]);
+    const { cache, assembly } = live.source;
+    await cache.waitForSync();
+    let waited = 0;
+    for (let i = 0; i < 30; i++) {
+      const labels = { round: String(i) };
+      const written = await cluster().call("PATCH", `/api/v1/nodes/${name}`, { metadata: { labels } });
+      const version = stringAt(written, "metadata", "resourceVersion") ?? "";
+      if (!cache.has("nodes", version)) waited += 1;
+      await eventually("the write", () => cache.has("nodes", version));
+      expect(assembly.view.get("nodes", "", name)).toMatchObject({ metadata: { labels } });
+    }
+    // Without a barrier a controller would have planned with an old view this often.
+    expect(waited).toBeGreaterThan(0);
+    expect(cache.has("configmaps", "99999999")).toBe(true);
+    expect(cache.has("nodes", "999999999999")).toBe(false);
+    await cluster().call("DELETE", `/api/v1/nodes/${name}`);
+  });
+
   test("a kind appears when its CRD is installed, and disappears with its CRD", async () => {
     const group = `late-${randomUUID().slice(0, 8)}.usher.dev`;
     const resource = `latecomers.${group}`;

@@ -1,14 +1,17 @@
 // Writes of a result: order, failures, conflicts, leadership, counts.
+import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import {
   applying,
   controllerWith,
+  named,
   namesOf,
   type SeatKey,
   seat,
   until,
 } from "../../../test/support/cluster/controller.ts";
 import type { PlannedWrite, Reconciler } from "../../core/module/reconciler.ts";
+import type { Change } from "../../core/view/view.ts";
 import type { PlannedWriteResult } from "./planned-writes.ts";
 
 test("writes are made in order, and a failed write stops those after it", async () => {
@@ -175,4 +178,78 @@ test("items, writes and failures are counted", async () => {
   expect(writes.find(({ result }) => result === "failed")?.count).toBeGreaterThan(0);
   await controller.stop();
   expect(controller.stats.items).toEqual(none);
+});
+
+const NODE_WRITE = (name: string): PlannedWrite => ({
+  patch: [{ op: "add", path: "/metadata/labels/a", value: "b" }],
+  of: { resource: "nodes", name },
+  resourceVersion: "1",
+});
+
+const again = (name: string): Change => ({ resource: "nodes", namespace: "", name, object: named(name) });
+
+test("a key is not reconciled before the view has the key's own write; other keys do not wait", async () => {
+  const versions = ["11", "12", "13"];
+  let seen = 10;
+  const reconciled: string[] = [];
+  const { controller, written, changed } = controllerWith(
+    {
+      reconcile: ({ name }) => {
+        reconciled.push(`${name} at ${seen}`);
+        return { writes: [NODE_WRITE(name)] };
+      },
+    },
+    {
+      write: async () => ({ wrote: versions.shift() ?? "" }),
+      has: (resource, wanted) => resource === "nodes" && seen >= Number(wanted),
+    },
+  );
+  controller.start();
+  changed("a");
+  await until(() => written.length === 1);
+  controller.changed([again("a"), again("b")]);
+  await until(() => written.length === 2);
+  await sleep(100);
+  expect(reconciled).toEqual(["a at 10", "b at 10"]);
+  seen = 11;
+  await until(() => written.length === 3);
+  expect(reconciled[2]).toBe("a at 11");
+  await controller.stop();
+});
+
+test("a write that the view never gets delays its key for ten seconds", async () => {
+  let elapsed = 0;
+  const { controller, written, changed } = controllerWith(
+    { reconcile: ({ name }) => ({ writes: [NODE_WRITE(name)] }) },
+    { write: async () => ({ wrote: "7" }), has: () => false, clock: () => elapsed },
+  );
+  controller.start();
+  changed("a");
+  await until(() => written.length === 1);
+  controller.changed([again("a")]);
+  elapsed = 9_999;
+  await sleep(60);
+  expect(written).toHaveLength(1);
+  elapsed = 10_000;
+  await until(() => written.length === 2);
+  await controller.stop();
+});
+
+test("an applied object counts as the resource of its kind", async () => {
+  const asked: string[] = [];
+  const apply = { apiVersion: "v1", kind: "Node", metadata: { name: "a" } };
+  const { controller, written, changed } = controllerWith(
+    { reconcile: () => ({ writes: [{ apply, resourceVersion: "1" }] }) },
+    {
+      write: async () => ({ wrote: "7" }),
+      has: (resource, version) => asked.push(`${resource} ${version}`) > 0,
+    },
+  );
+  controller.start();
+  changed("a");
+  await until(() => written.length === 1);
+  controller.changed([again("a")]);
+  await until(() => written.length === 2);
+  expect(asked).toEqual(["nodes 7"]);
+  await controller.stop();
 });

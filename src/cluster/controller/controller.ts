@@ -5,7 +5,7 @@ import { MAX_ROUNDS } from "../../core/evaluate/evaluate.ts";
 import type { PolicyRef } from "../../core/evaluate/finding.ts";
 import { Facts } from "../../core/evaluate/need.ts";
 import { resourceName } from "../../core/evaluate/request.ts";
-import { stringAt } from "../../core/json.ts";
+import { type JsonObject, stringAt } from "../../core/json.ts";
 import { nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
 import type { Log } from "../../core/log.ts";
 import type { Count } from "../../core/module/metric.ts";
@@ -34,6 +34,8 @@ export interface ControllerOptions {
   /** Reads past every batch of commits: a write must be based on the stored state. */
   readonly fetch: FetchNeeds;
   readonly write: MakeWrite;
+  /** Whether the view has a resource at a resourceVersion, or a later one. @default always */
+  readonly has?: (resource: string, version: string) => boolean;
   /** Checked before every write. */
   readonly leading: () => boolean;
   readonly log: Log;
@@ -56,6 +58,22 @@ interface Item {
   readonly key: ReconcileKey;
 }
 
+/** The last resourceVersion that an item wrote of each resource. */
+interface OwnWrites {
+  readonly versions: Map<string, string>;
+  /** On the monotonic clock. */
+  readonly waitUntil: number;
+}
+
+/** A watch delivers an event within milliseconds. */
+const OWN_WRITES_POLL_MS = 20;
+
+/**
+ * An event may never come: a selector leaves the object out, or etcd was restored from a backup. Every write is
+ * conditional on the version that it is based on, so a reconcile with an old view only costs a conflict.
+ */
+const OWN_WRITES_WAIT_MS = 10_000;
+
 /** A reconciler with its state while this replica leads. */
 interface Running {
   readonly reconciler: Reconciler;
@@ -74,6 +92,9 @@ export class Controller {
   /** The last write error of each item, by identity. */
   readonly #failures = new Map<string, { readonly module: string; readonly error: string }>();
   readonly #writes = new WriteCounter();
+  /** Of items whose writes the view may not have yet, by identity. */
+  readonly #ownWrites = new Map<string, OwnWrites>();
+  readonly #resources: ReadonlyMap<string, string>;
   #queue: Workqueue<Item> | undefined;
 
   constructor(options: ControllerOptions) {
@@ -82,6 +103,7 @@ export class Controller {
     for (const { name, reconciler } of options.modules)
       if (reconciler !== undefined) reconcilers.set(name, reconciler);
     this.#reconcilers = reconcilers;
+    this.#resources = resourcesByKind(options.modules);
   }
 
   /** Every existing object is reconciled at low priority, which can take minutes: a change need not wait for it. */
@@ -109,6 +131,7 @@ export class Controller {
     if (this.#queue !== undefined) return;
     this.#running.clear();
     this.#failures.clear();
+    this.#ownWrites.clear();
   }
 
   get stats(): ControllerStats {
@@ -180,7 +203,8 @@ export class Controller {
     const { module, key } = item;
     const running = this.#running.get(module);
     if (running === undefined) return { done: true };
-    const { fetch, now = Date.now, clock = () => performance.now(), tallies, dryRun, log } = this.#options;
+    if (!this.#readsOwnWrites(item)) return { done: true, afterMs: OWN_WRITES_POLL_MS };
+    const { fetch, now = Date.now, tallies, dryRun, log } = this.#options;
     let result: ReconcileResult;
     try {
       result = await reconcileWithFacts(fetch, (facts) =>
@@ -188,7 +212,7 @@ export class Controller {
           ...this.#context(),
           facts,
           now: now(),
-          elapsed: clock(),
+          elapsed: this.#clock,
           failure: (other) => this.#failures.get(itemIdentity({ module, key: other }))?.error,
           ...(tallies && { tallies }),
         }),
@@ -205,6 +229,38 @@ export class Controller {
     return { done: true, ...(requeueAfter === undefined ? {} : { afterMs: requeueAfter * 1_000 }) };
   }
 
+  get #clock(): number {
+    return (this.#options.clock ?? (() => performance.now()))();
+  }
+
+  /** Whether the view has what this item wrote last: planned with an older view, the same write would come again. */
+  #readsOwnWrites(item: Item): boolean {
+    const id = itemIdentity(item);
+    const own = this.#ownWrites.get(id);
+    if (own === undefined) return true;
+    const { has = () => true } = this.#options;
+    const missing = [...own.versions].filter(([resource, version]) => !has(resource, version));
+    if (missing.length > 0 && this.#clock < own.waitUntil) return false;
+    this.#ownWrites.delete(id);
+    if (missing.length > 0)
+      this.#options.log.debug(
+        { module: item.module, key: describeKey(item.key), resources: missing.map(([name]) => name) },
+        "own write is not in the view yet; reconciling without it",
+      );
+    return true;
+  }
+
+  #recordOwnWrite(item: Item, write: PlannedWrite, version: string): void {
+    const resource = "apply" in write ? this.#resources.get(kindKey(write.apply)) : resourceOf(write);
+    if (resource === undefined) return;
+    const id = itemIdentity(item);
+    const versions = this.#ownWrites.get(id)?.versions ?? new Map<string, string>();
+    this.#ownWrites.set(id, {
+      versions: versions.set(resource, version),
+      waitUntil: this.#clock + OWN_WRITES_WAIT_MS,
+    });
+  }
+
   /** In order; the first failure ends the result, because later writes may depend on it. */
   async #write(item: Item, running: Running, { writes }: ReconcileResult): Promise<boolean> {
     const { leading, write, log } = this.#options;
@@ -213,8 +269,10 @@ export class Controller {
       const result = await write(planned);
       this.#writes.count(item.module, planned, result);
       const facts = { module: item.module, key: describeKey(item.key), write: describeWrite(planned) };
-      if (result === "done") log.debug(facts, "wrote object");
-      else {
+      if (result === "done" || (typeof result === "object" && "wrote" in result)) {
+        log.debug(facts, "wrote object");
+        if (result !== "done") this.#recordOwnWrite(item, planned, result.wrote);
+      } else {
         if (result === "conflict") log.debug(facts, "conflict; reconciling again");
         else {
           log.warn({ ...facts, error: result.failed }, "write failed; retrying with backoff");
@@ -271,7 +329,7 @@ class WriteCounter {
   }
 
   count(module: string, write: PlannedWrite, outcome: PlannedWriteResult): void {
-    const result = typeof outcome === "string" ? outcome : "failed";
+    const result = typeof outcome === "string" ? outcome : "wrote" in outcome ? "done" : "failed";
     const resource = resourceOf(write);
     const id = `${module} ${resource} ${result}`;
     const count = (this.#counts.get(id)?.count ?? 0) + 1;
@@ -282,6 +340,24 @@ class WriteCounter {
 function resourceOf(write: PlannedWrite): string {
   if ("apply" in write) return stringAt(write.apply, "kind") ?? "";
   return "delete" in write ? write.delete.resource : write.of.resource;
+}
+
+const kindKey = (object: JsonObject): string =>
+  `${stringAt(object, "apiVersion") ?? ""} ${stringAt(object, "kind") ?? ""}`;
+
+/** The resources that modules read, by the `apiVersion` and `kind` of their objects. */
+function resourcesByKind(modules: readonly Module[]): Map<string, string> {
+  const resources = new Map<string, string>();
+  for (const { kinds, reads } of modules) {
+    for (const kind of kinds)
+      for (const { name } of kind.versions)
+        resources.set(kindKey({ apiVersion: `${kind.group}/${name}`, kind: kind.kind }), kindResource(kind));
+    for (const read of reads) {
+      const apiVersion = read.group === "" ? read.version : `${read.group}/${read.version}`;
+      resources.set(kindKey({ apiVersion, kind: read.kind }), resourceName(read));
+    }
+  }
+  return resources;
 }
 
 /** Every object of the view that a module has declared, as if it had just been created. */

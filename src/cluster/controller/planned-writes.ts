@@ -9,7 +9,12 @@ import { describeTarget, type ObjectTarget } from "../client/object-access.ts";
 export const FIELD_MANAGER = "usher";
 
 /** `conflict`: the object that the write is based on has changed or was deleted; the key must be reconciled again. */
-export type PlannedWriteResult = "done" | "conflict" | { readonly failed: string };
+export type PlannedWriteResult =
+  | "done"
+  /** The resourceVersion of the object after the write. */
+  | { readonly wrote: string }
+  | "conflict"
+  | { readonly failed: string };
 
 export type MakeWrite = (write: PlannedWrite) => Promise<PlannedWriteResult>;
 
@@ -54,7 +59,7 @@ export function createWrites(
     try {
       const response = await send(write, { fieldManager: FIELD_MANAGER });
       if (response === "conflict" || response.status === 409) return "conflict";
-      if (response.status < 300) return "done";
+      if (response.status < 300) return written(write, response);
       const absent = isNotFound(response, nameIn(write));
       if (absent && "delete" in write) return "done";
       if ("status" in write && response.status === 404 && (await exists(client, resources, write.of)))
@@ -64,6 +69,12 @@ export function createWrites(
       return { failed: errorMessage(what, error) };
     }
   };
+}
+
+/** The response to a deletion has the version before it, or none. */
+function written(write: PlannedWrite, { body }: ApiResponse): PlannedWriteResult {
+  const version = "delete" in write ? undefined : stringAt(body, "metadata", "resourceVersion");
+  return version === undefined ? "done" : { wrote: version };
 }
 
 /** The API server returns 404 for the status of a kind without one, as if the object did not exist; planning again would not help. */

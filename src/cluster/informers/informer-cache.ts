@@ -63,6 +63,11 @@ export interface InformerCache {
   /** Resolves when ready; rejects when stopped before. */
   readonly waitForSync: () => Promise<void>;
   readonly status: () => readonly ResourceStatus[];
+  /**
+   * Whether the view has a resource at this resourceVersion or a later one: a controller that wrote it then reads its own
+   * write. True for a resource that is not followed, whose view never changes.
+   */
+  readonly has: (resource: string, version: string) => boolean;
   /** Starts the reflectors of leader-only resources; resolves when they are synced, rejects when leading stops before. */
   readonly startLeading: () => Promise<void>;
   /** Stops those reflectors, and removes their objects from the view. */
@@ -125,6 +130,12 @@ class ReflectorCache implements InformerCache {
       return [{ resource, required, leaderOnly, synced: this.#synced.has(resource), ...reflector.status }];
     });
 
+  has = (resource: string, version: string): boolean => {
+    if (!this.#reflectors.has(resource)) return true;
+    const seen = this.#updater.versionOf(resource);
+    return seen !== undefined && compareVersions(seen, version) >= 0;
+  };
+
   startLeading = (): Promise<void> => {
     const leaderOnly = this.#watched.filter((resource) => resource.leaderOnly);
     for (const watched of leaderOnly) if (!this.#reflectors.has(watched.resource)) this.#start(watched);
@@ -162,6 +173,7 @@ class ReflectorCache implements InformerCache {
       timeSlices: this.#timeSlices,
       log,
       onChange: (changes, synced) => this.#updater.add(resource, changes, synced),
+      onVersion: (version) => this.#updater.received(resource, version),
       onLeftOut: (object) => lists?.leftOut(resource, object),
       onStatus: () => this.#notify(),
       ...(labelSelector === undefined ? {} : { labelSelector }),
@@ -204,6 +216,21 @@ class ReflectorCache implements InformerCache {
     this.#waiters = this.#waiters.filter((waiter) => !rejected.includes(waiter));
     for (const { reject } of rejected) reject(new Error(why));
   }
+}
+
+/**
+ * The order of resourceVersions of one resource, which Kubernetes guarantees to be integers that grow (KEP-5504). Other
+ * texts, as an extension API server may have, count as reached.
+ */
+function compareVersions(seen: string, wanted: string): number {
+  if (!/^\d+$/.test(seen) || !/^\d+$/.test(wanted)) return 0;
+  return seen.length === wanted.length
+    ? seen < wanted
+      ? -1
+      : seen > wanted
+        ? 1
+        : 0
+    : seen.length - wanted.length;
 }
 
 /** A resource that modules read, over all modules. */

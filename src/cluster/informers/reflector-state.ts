@@ -52,6 +52,11 @@ export class ReflectorState {
     return this.#known.size;
   }
 
+  /** The resourceVersion that all returned changes add up to. `undefined` while a list is incomplete. */
+  get version(): string | undefined {
+    return this.#version;
+  }
+
   start(now: number): Action {
     return this.#begin("locate", now);
   }

@@ -29,6 +29,8 @@ export interface ReflectorOptions {
   readonly log: Log;
   /** Called with the changes of each step; `synced` when they complete a list. */
   readonly onChange: (changes: readonly Change[], synced: boolean) => void;
+  /** Called with the resourceVersion that all changes until now add up to, bookmarks included. */
+  readonly onVersion?: (version: string) => void;
   /** Called for an object that a list left out because of its size. */
   readonly onLeftOut?: (object: { readonly namespace: string; readonly name: string }) => void;
   /** Called when `served` or `errors` of the status may have changed. */
@@ -74,6 +76,7 @@ export class Reflector {
   #lastEventAt: number | undefined;
   #errors = 0;
   #lastError: string | undefined;
+  #version: string | undefined;
 
   constructor(options: ReflectorOptions) {
     this.#options = options;
@@ -210,6 +213,9 @@ export class Reflector {
   #step(input: ReflectorInput): Action | undefined {
     const { changes, synced, action } = this.#state.step(input, this.#now());
     if (changes.length > 0 || synced) this.#options.onChange(changes, synced);
+    const { version } = this.#state;
+    if (version !== undefined && version !== this.#version) this.#options.onVersion?.(version);
+    this.#version = version;
     return action;
   }
 

@@ -140,3 +140,27 @@ test("more changes than fit into function arguments are applied", async () => {
   await updater.idle();
   expect(applied).toEqual(["b"]);
 });
+
+test("the version of a resource counts when the view has all changes before it, queued ones included", async () => {
+  const { updater, zone } = await opened();
+  updater.received("nodes", "1");
+  expect(updater.versionOf("nodes")).toBe("1");
+  for (const [i, name] of ["b", "c", "d"].entries()) {
+    updater.add("nodes", [change(node(name))], false);
+    updater.received("nodes", String(2 + i));
+  }
+  // The queue is not applied yet.
+  expect([zone(), updater.versionOf("nodes")]).toEqual(["a", "1"]);
+  await updater.idle();
+  expect([zone(), updater.versionOf("nodes")]).toEqual(["d", "4"]);
+});
+
+test("a forgotten resource has no version, also if one was queued", async () => {
+  const { updater, assembly } = await opened();
+  updater.received("nodes", "1");
+  updater.add("nodes", [change(node("b"))], false);
+  updater.received("nodes", "2");
+  updater.forget("nodes", assembly.view);
+  await updater.idle();
+  expect(updater.versionOf("nodes")).toBeUndefined();
+});

@@ -9,7 +9,11 @@ import { type TimeSliceQueue, TimeSlices } from "./time-slices.ts";
 const BATCH_SIZE = 50;
 
 type Entry =
-  | { readonly changes: readonly Change[] }
+  | {
+      readonly changes: readonly Change[];
+      /** With these changes the view has each resource at this resourceVersion. */
+      readonly versions: Map<string, string>;
+    }
   /** All changes of this resource's initial list are before this entry. */
   | { readonly synced: string };
 
@@ -31,6 +35,7 @@ export class ViewUpdater {
   /** Changes of resources whose initial list is incomplete. The view counts a resource as served from its first object on. */
   readonly #pending = new Map<string, Map<string, Change>>();
   readonly #complete = new Set<string>();
+  readonly #versions = new Map<string, string>();
   #queue: Entry[] = [];
   #lastBatch: Change[] = [];
   #running: Promise<void> | undefined;
@@ -52,15 +57,28 @@ export class ViewUpdater {
       this.#complete.add(resource);
       const all = [...pending.values()];
       // In one batch while evaluations run: half of the policies of a new kind would decide wrongly.
-      if (this.#options.isServing()) this.#push({ changes: all });
+      if (this.#options.isServing()) this.#pushChanges(all);
       else
         for (let from = 0; from < all.length; from += BATCH_SIZE)
-          this.#push({ changes: all.slice(from, from + BATCH_SIZE) });
+          this.#pushChanges(all.slice(from, from + BATCH_SIZE));
     } else {
       const changed = changes.filter((change) => !this.#isUnchanged(change));
       if (changed.length > 0) this.#append(changed);
     }
     if (synced) this.#push({ synced: resource });
+  }
+
+  /** Everything that was added for a resource until now adds up to this resourceVersion. */
+  received(resource: string, version: string): void {
+    const last = this.#queue.at(-1);
+    if (last !== undefined && "changes" in last) last.versions.set(resource, version);
+    else if (this.#running === undefined) this.#versions.set(resource, version);
+    else this.#push({ changes: [], versions: new Map([[resource, version]]) });
+  }
+
+  /** The resourceVersion of a resource in the view. `undefined` before its first list. */
+  versionOf(resource: string): string | undefined {
+    return this.#versions.get(resource);
   }
 
   /** Removes a resource from the view; its next changes wait until they are complete again. */
@@ -70,11 +88,12 @@ export class ViewUpdater {
     // Queued changes would otherwise reach the view after the removal, and stay.
     this.#queue = this.#queue.flatMap((entry) => without(entry, resource));
     this.#lastBatch = [];
+    this.#versions.delete(resource);
     const removed: Change[] = [];
     for (const object of view.list(resource)) {
       removed.push({ resource, namespace: namespaceOf(object), name: nameOf(object), object: undefined });
     }
-    if (removed.length > 0) this.#push({ changes: removed });
+    if (removed.length > 0) this.#pushChanges(removed);
   }
 
   /** Resolves when everything received so far is in the view. */
@@ -109,7 +128,11 @@ export class ViewUpdater {
       return;
     }
     this.#lastBatch = [...changes];
-    this.#push({ changes: this.#lastBatch });
+    this.#pushChanges(this.#lastBatch);
+  }
+
+  #pushChanges(changes: readonly Change[]): void {
+    this.#push({ changes, versions: new Map() });
   }
 
   #push(entry: Entry): void {
@@ -128,6 +151,7 @@ export class ViewUpdater {
       }
       if ("changes" in entry) {
         const effective = this.#options.assembly.apply(entry.changes);
+        for (const [resource, version] of entry.versions) this.#versions.set(resource, version);
         if (effective.length > 0) this.#options.onChange(effective);
       } else {
         this.#options.assembly.serve(entry.synced);
@@ -140,7 +164,8 @@ export class ViewUpdater {
 function without(entry: Entry, resource: string): Entry[] {
   if ("synced" in entry) return entry.synced === resource ? [] : [entry];
   const changes = entry.changes.filter((change) => change.resource !== resource);
-  return changes.length === 0 ? [] : [{ changes }];
+  entry.versions.delete(resource);
+  return changes.length === 0 && entry.versions.size === 0 ? [] : [{ ...entry, changes }];
 }
 
 /** The objects of a resource that were delivered, to synthesise deletes after a relist. */

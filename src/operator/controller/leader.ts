@@ -47,6 +47,7 @@ export class Leader {
       view: () => assembly.view,
       fetch: createNeeds(client, resources, undefined, source.lists),
       write: createWrites(client, resources, createKindPaths(client)),
+      has: source.cache.has,
       leading: () => this.leading,
       log,
       assembly,
