@@ -110,6 +110,14 @@ export const CODES: readonly Code[] = [
       "Give the namespace the label or annotation that the message names, or narrow spec.namespaceSelector to the namespaces that have it.",
   },
   {
+    code: "USHER-P25",
+    title: "A policy places part of a PodGroup",
+    meaning:
+      "The pod belongs to a PodGroup (spec.schedulingGroup), whose pods are scheduled together or not at all, and a policy that selects pods by labels has placed it. Pods of the group without these labels are not placed. If both can't run as the group needs it, such as in one rack, the whole group stays pending. The pod is placed and admitted.",
+    remedy:
+      "Give all pods of the group the labels that the policy selects, or let the policy select the namespace alone: it then places every pod of the group.",
+  },
+  {
     code: "USHER-P30",
     title: "Object does not meet the requirements of a policy",
     meaning:

@@ -1,9 +1,13 @@
 import { allow, type Result } from "../../../core/evaluate/decision.ts";
+import type { Finding } from "../../../core/evaluate/finding.ts";
+import { policyKey, policyName } from "../../../core/evaluate/finding.ts";
+import { stringAt } from "../../../core/json.ts";
 import { labelsOf } from "../../../core/kubernetes/object.ts";
 import { podTemplateOf, specPath } from "../../../core/kubernetes/workloads.ts";
 import type { Context } from "../../../core/module/module.ts";
 import { consumeReapply } from "../../../core/provenance/reapply.ts";
 import type { PlacementContext } from "../criteria/context.ts";
+import type { PlacementPolicy } from "../policy/policy.ts";
 import { leftAlone, notTargeted } from "../select/eligibility.ts";
 import { select } from "../select/select.ts";
 import { isPlaced } from "../settings.ts";
@@ -51,5 +55,37 @@ function placeCreated(context: Context, placement: PlacementContext, policies: P
   consumeReapply(draft);
   const limits = limitsAtCreation(workload);
   const missing = mergePolicies(context, placement, limits, selection.wanting, findings);
-  return missing ?? decide(draft, start, findings);
+  if (missing !== undefined) return missing;
+  findings.push(...halfPlacedGroup(placement, start, selection.wanting));
+  return decide(draft, start, findings);
+}
+
+/**
+ * The pods of a PodGroup are scheduled together or not at all. A policy that selects pods by labels may place some of
+ * them only, and then the group may fit nowhere. Members share their namespace, so other policies place all or none.
+ */
+function halfPlacedGroup(
+  { draft, spec }: PlacementContext,
+  start: number,
+  policies: readonly PlacementPolicy[],
+): Finding[] {
+  const group = stringAt(draft.get(...spec, "schedulingGroup"), "podGroupName");
+  if (group === undefined) return [];
+  const placed = new Set(
+    draft.edits.slice(start).flatMap(({ finding }) => (finding?.policy ? [policyKey(finding.policy)] : [])),
+  );
+  const names = policies
+    .filter(({ ref, podSelector }) => podSelector?.kind === "requirements" && placed.has(policyKey(ref)))
+    .map(({ ref }) => policyName(ref));
+  if (names.length === 0) return [];
+  return [
+    {
+      rule: "group",
+      outcome: "skipped",
+      code: "USHER-P25",
+      path: [...spec, "schedulingGroup"],
+      message: `policy ${names.join(", ")} selects pods by labels: pods of PodGroup ${group} without them are not placed, and the group may never be scheduled. Give all its pods these labels, or select by namespace`,
+      warn: 60,
+    },
+  ];
 }
