@@ -1,10 +1,12 @@
 import type { JsonObject } from "../../../core/json.ts";
 import { checkDnsLabel } from "../../../core/kubernetes/names.ts";
+import { nameOf } from "../../../core/kubernetes/object.ts";
 import { controlPlaneOf, type Installation } from "../../../core/module/installation.ts";
 import type { ManagedObjects } from "../../../core/module/module.ts";
 import type { View } from "../../../core/view/view.ts";
 import { LIFECYCLE_IDENTITIES } from "../claims/node-labels.ts";
 import type { Group } from "../groups/group.ts";
+import { nodesOf } from "../groups/group-nodes.ts";
 import { groupsOf } from "../groups/groups.ts";
 import { readOverride } from "../groups/override.ts";
 import { OVERRIDES } from "../groups/policy.ts";
@@ -58,6 +60,16 @@ export function compileAll(view: View, installation: Installation, now: number):
   );
 }
 
+/**
+ * The same for files, which have no parameters: the policies name the nodes that are known now. Overrides do not count,
+ * because a file can't end with them. A group without a known node has only the policy of its labels.
+ */
+export function compileNamed(view: View, installation: Installation): JsonObject[] {
+  return groupsOf(view, installation, undefined).flatMap((group) =>
+    compileGroup(group, installation, "Deny", [...nodesOf(group, view)].map(nameOf).sort()),
+  );
+}
+
 /** The part of a group's assignments and bindings that its policies do not evaluate as usher does; empty if they cover all. */
 export function leftOpen({ rbac, serviceAccountScope, newNodeGraceSeconds }: Group): string[] {
   return [
@@ -69,25 +81,28 @@ export function leftOpen({ rbac, serviceAccountScope, newNodeGraceSeconds }: Gro
 
 /**
  * The policies of a group with their bindings. A group that refuses nothing has none; one with permissions in RBAC has
- * only that of labels.
+ * only that of labels. With `named` they protect the nodes of these names, else those that the group selects.
  */
 export function compileGroup(
   group: Group,
   installation: Installation,
   action: "Audit" | "Deny",
+  named?: readonly string[],
 ): JsonObject[] {
   if (group.effectiveMode !== "Enable" || group.labelSelector.kind === "nothing") return [];
   const onNodes = {
     // With Deny and no protected node every pod would be refused.
-    paramRef: { selector: group.selector, parameterNotFoundAction: "Allow" },
+    ...(named === undefined && {
+      paramRef: { selector: group.selector, parameterNotFoundAction: "Allow" },
+    }),
     matchResources: { namespaceSelector: guardedNamespaces(installation) },
   };
   const policies = [
-    ...(group.rbac
+    ...(group.rbac || named?.length === 0
       ? []
       : [
-          { name: "assign", spec: assign(group), bound: onNodes },
-          { name: "bind", spec: bind(group), bound: onNodes },
+          { name: "assign", spec: assign(group, named), bound: onNodes },
+          { name: "bind", spec: bind(group, named), bound: onNodes },
         ]),
     ...(group.protectNodeLabels ? [{ name: "labels", spec: labels(group, installation), bound: {} }] : []),
   ];
@@ -105,45 +120,45 @@ export function compileGroup(
   });
 }
 
-function assign(group: Group): JsonObject {
+function assign(group: Group, named: readonly string[] | undefined): JsonObject {
   const actor = actorExpression(group.entries);
   const pod = podExpression(group.entries, group.serviceAccountScope, POD_ACCOUNT);
   const vouched = actorExpression(group.emergency);
   return {
     ...common(["pods"]),
-    ...PROTECTED_NODE,
+    ...(named === undefined && PROTECTED_NODE),
     matchConditions: [
       {
         name: "assigned-to-protected-node",
-        expression: 'object.spec.?nodeName.orValue("") == params.metadata.name',
+        expression: isProtected('object.spec.?nodeName.orValue("")', named),
       },
       { name: "not-a-mirror-pod", expression: `!(${MIRROR})` },
     ],
     validations: [
       {
         expression: `(${vouched}) || ((${actor}) && (${pod}))`,
-        ...refusal(group, "USHER-G01", "pod may not be assigned to", actor, pod),
+        ...refusal(group, "USHER-G01", "pod may not be assigned to", "object.spec.nodeName", actor, pod),
       },
     ],
   };
 }
 
-function bind(group: Group): JsonObject {
+function bind(group: Group, named: readonly string[] | undefined): JsonObject {
   const actor = actorExpression(group.entries);
   const pod = podExpression(group.entries, group.serviceAccountScope, undefined);
   return {
     ...common(["pods/binding", "bindings"]),
-    ...PROTECTED_NODE,
+    ...(named === undefined && PROTECTED_NODE),
     matchConditions: [
       {
         name: "bound-to-protected-node",
-        expression: 'object.target.?name.orValue("") == params.metadata.name',
+        expression: isProtected('object.target.?name.orValue("")', named),
       },
     ],
     validations: [
       {
         expression: `(${actor}) && (${pod})`,
-        ...refusal(group, "USHER-G02", "pod may not be bound to", actor, pod),
+        ...refusal(group, "USHER-G02", "pod may not be bound to", "object.target.name", actor, pod),
       },
     ],
   };
@@ -180,6 +195,11 @@ function labels(group: Group, { namespace }: Installation): JsonObject {
 
 const PROTECTED_NODE: JsonObject = { paramKind: { apiVersion: "v1", kind: "Node" } };
 
+/** Whether the node of a request is the one that the API server asks about now, or one of these. */
+function isProtected(node: string, named: readonly string[] | undefined): string {
+  return named === undefined ? `${node} == params.metadata.name` : `${node} in ${JSON.stringify(named)}`;
+}
+
 function common(resources: readonly string[], operation = "CREATE"): JsonObject {
   return {
     // An expression that fails refuses nothing: the webhook may admit the request.
@@ -191,7 +211,14 @@ function common(resources: readonly string[], operation = "CREATE"): JsonObject 
 }
 
 /** Module, group, code and the unauthorised side: `learn` reads it in the audit log, because such a refusal never reaches usher. */
-function refusal({ name }: Group, code: string, what: string, actor: string, pod: string): JsonObject {
+function refusal(
+  { name }: Group,
+  code: string,
+  what: string,
+  node: string,
+  actor: string,
+  pod: string,
+): JsonObject {
   const group = quoted(`of protected group ${JSON.stringify(name)}:`);
   const advice = quoted(
     ` not authorised. Let the pod run on another node, or ask a cluster administrator to authorise it (${code})`,
@@ -199,7 +226,7 @@ function refusal({ name }: Group, code: string, what: string, actor: string, pod
   const failing = `((${actor}) ? "" : " user " + request.userInfo.username + ((${pod}) ? "" : " and")) + ((${pod}) ? "" : " namespace " + request.namespace)`;
   return {
     reason: "Forbidden",
-    messageExpression: `"node-guard: ${what} node " + params.metadata.name + " " + ${group} + ${failing} + ${advice}`,
+    messageExpression: `"node-guard: ${what} node " + ${node} + " " + ${group} + ${failing} + ${advice}`,
   };
 }
 
