@@ -13,8 +13,10 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { parse } from "yaml";
 import { watched } from "./cli/serving.ts";
 import { folder, RECORD, start } from "./cli/usher.ts";
+import { ensureTool } from "./cluster/binaries.ts";
 import { installLocked } from "./support/locked-packages.ts";
 
 /** The published package: packed, unpacked elsewhere, compiled against and run. */
@@ -22,9 +24,11 @@ const root = join(import.meta.dirname, "..");
 const tsc = join(root, "node_modules", "typescript", "bin", "tsc");
 let consumer = "";
 let installed = "";
+let archive = "";
 
 interface Manifest {
   readonly version: string;
+  readonly homepage: string;
   readonly engines: { readonly node: string };
   readonly bin: Readonly<Record<"usher" | "kubectl-usher", string>>;
   readonly exports: Readonly<Record<string, { readonly types: string; readonly default: string }>>;
@@ -52,7 +56,7 @@ beforeAll(() => {
   installed = join(consumer, "node_modules", "@usher-dev", "usher");
   mkdirSync(installed, { recursive: true });
   const { version } = manifest();
-  const archive = join(consumer, `usher-dev-usher-${version}.tgz`);
+  archive = join(consumer, `usher-dev-usher-${version}.tgz`);
   execFileSync("tar", ["-xzf", archive, "--strip-components=1", "-C", installed]);
   // In place of the registry: the package's dependencies, copied from this clone.
   const { dependencies } = manifest();
@@ -237,5 +241,116 @@ describe("the packed package", () => {
     expect(files).not.toMatch(/\.test\.|\/src\/|node_modules\/.*node_modules/);
     expect(files).toMatch(/LICENSE/);
     expect(readFileSync(join(installed, "dist", "usher.mjs"), "utf8")).not.toContain(root);
+  });
+});
+
+/** The commands of docs/installing.md that get the program, by the word after the fence. */
+function documented(way: "package" | "krew"): string[] {
+  const text = readFileSync(join(root, "docs", "installing.md"), "utf8");
+  const [, block = ""] = new RegExp(`^\`\`\`sh ${way}\n([\\s\\S]*?)^\`\`\``, "m").exec(text) ?? [];
+  return block.trim().split("\n");
+}
+
+/** A folder in front of PATH, with kubectl's way to find plugins: a file of their name. */
+function runPlugin(folders: readonly string[], ...args: string[]): string {
+  const path = [...folders, process.env["PATH"]].join(":");
+  return execFileSync("sh", ["-c", `kubectl-usher ${args.join(" ")}`], {
+    cwd: consumer,
+    encoding: "utf8",
+    env: { ...process.env, PATH: path },
+  });
+}
+
+describe("the way to get the program with npm", () => {
+  it("installs the archive as docs/installing.md says, under both names", () => {
+    const [pack, install, run] = documented("package");
+    const name = `usher-dev-usher-${manifest().version}.tgz`;
+    expect({ pack, run }).toEqual({ pack: "npm pack", run: "kubectl usher version" });
+    expect(install).toBe(`npm install --global ./${name}`);
+    const prefix = join(consumer, "global");
+    execFileSync("sh", ["-c", `${install} --prefix ${prefix} --prefer-offline --no-audit --no-fund`], {
+      cwd: consumer,
+      stdio: "pipe",
+    });
+    expect(readdirSync(join(prefix, "bin")).sort()).toEqual(["kubectl-usher", "usher"]);
+    expect(runPlugin([join(prefix, "bin")], "version").trim()).toBe(manifest().version);
+    expect(runPlugin([join(prefix, "bin")], "--help")).toContain("Usage: kubectl usher ");
+  }, 120_000);
+});
+
+describe("the plugin for krew", () => {
+  let krew = "";
+  beforeAll(async () => {
+    krew = await ensureTool("krew");
+  }, 600_000);
+
+  /** The manifest that `npm run deploy -- krew` writes for the packed archive. */
+  function written(): string {
+    const output = join(consumer, "krew");
+    const main = join(root, "deploy", "generate", "main.ts");
+    execFileSync(process.execPath, [main, "krew", "--archive", archive, "--output", output]);
+    return join(output, "usher.yaml");
+  }
+
+  /** Installs with the real krew into a new root; the result is the folder of plugins, or what krew complained about. */
+  function install(file: string, from: string, env: NodeJS.ProcessEnv = {}) {
+    const place = mkdtempSync(join(consumer, "krew-root-"));
+    const { status, stderr } = spawnSync(krew, ["install", `--manifest=${file}`, `--archive=${from}`], {
+      encoding: "utf8",
+      env: { ...process.env, KREW_ROOT: place, ...env },
+    });
+    return { status, stderr, bin: join(place, "bin") };
+  }
+
+  it("has a manifest whose version, checksum, program and Node are those of the package", () => {
+    const { metadata, spec } = parse(readFileSync(written(), "utf8"));
+    const { version, homepage, bin, engines } = manifest();
+    expect(metadata).toEqual({ name: "usher" });
+    expect(spec).toMatchObject({ version: `v${version}`, homepage });
+    expect(spec.caveats).toContain(`Node ${engines.node.replace(">=", "")} or newer`);
+    expect(spec.shortDescription.length).toBeLessThanOrEqual(50);
+    const [platform, ...more] = spec.platforms;
+    expect(more).toEqual([]);
+    const [sum] = execFileSync("sha256sum", [archive], { encoding: "utf8" }).split(" ");
+    expect(platform).toMatchObject({ sha256: sum, bin: bin["kubectl-usher"] });
+    expect(platform.uri).toBe(`${homepage}/releases/download/v${version}/usher-dev-usher-${version}.tgz`);
+    expect(statSync(join(installed, platform.bin)).mode & 0o111).not.toBe(0);
+  });
+
+  it("is installed by krew as docs/installing.md says, and runs as kubectl usher without any other package", () => {
+    const name = `usher-dev-usher-${manifest().version}.tgz`;
+    expect(documented("krew")).toEqual([
+      "npm pack",
+      `npm run deploy -- krew --archive ${name}`,
+      `kubectl krew install --manifest krew/usher.yaml --archive ${name}`,
+      "kubectl usher version",
+    ]);
+    const { status, stderr, bin } = install(written(), archive);
+    expect({ status, stderr }).toMatchObject({ status: 0 });
+    expect(runPlugin([bin], "version").trim()).toBe(manifest().version);
+    expect(runPlugin([bin], "--help")).toContain("Usage: kubectl usher ");
+    const objects = join(root, "examples/pods/etcd.yaml");
+    const source = join(root, "examples/cluster");
+    expect(runPlugin([bin], "review", objects, "--source", source)).toContain("3 objects: 1 unchanged");
+  });
+
+  it("is offered for macOS and not for Windows, and refused where the archive is another one", () => {
+    const file = written();
+    expect(install(file, archive, { KREW_OS: "darwin", KREW_ARCH: "arm64" }).status).toBe(0);
+    const windows = install(file, archive, { KREW_OS: "windows", KREW_ARCH: "amd64" });
+    expect(windows.status).not.toBe(0);
+    expect(windows.stderr).toMatch(/does not offer installation for this platform/);
+    const other = join(consumer, "other.tgz");
+    writeFileSync(other, Buffer.concat([readFileSync(archive), Buffer.from([0])]));
+    expect(install(file, other)).toMatchObject({ stderr: expect.stringMatching(/checksum/) });
+  });
+
+  it("is not written without an archive", () => {
+    const main = join(root, "deploy", "generate", "main.ts");
+    const { status, stderr } = spawnSync(process.execPath, [main, "krew"], { encoding: "utf8" });
+    expect({ status, stderr }).toEqual({
+      status: 2,
+      stderr: "--archive is required: the file that npm pack wrote\n",
+    });
   });
 });

@@ -1,9 +1,10 @@
-// `npm run deploy`: writes every generated file. A test fails if one of them is stale. `npm run deploy -- olm` writes
-// OLM's files for a release, `npm run deploy -- kubernetes-api` the fields of Kubernetes' own kinds, for which Go
-// downloads five releases of Kubernetes.
+// `npm run deploy`: writes every generated file. A test fails if one of them is stale. `npm run deploy -- olm` and
+// `npm run deploy -- krew` write files of a release, `npm run deploy -- kubernetes-api` the fields of Kubernetes' own
+// kinds, for which Go downloads five releases of Kubernetes.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { type GeneratedFile, generatedFiles } from "./generated-files.ts";
+import { krewCommand } from "./krew.ts";
 import { olmCommand } from "./olm/command.ts";
 
 function write(folder: string, files: readonly GeneratedFile[]): void {
@@ -16,9 +17,9 @@ function write(folder: string, files: readonly GeneratedFile[]): void {
 
 const root = join(import.meta.dirname, "..", "..");
 const [command, ...args] = process.argv.slice(2);
-if (command === "olm") {
+if (command === "olm" || command === "krew") {
   try {
-    const { folder, files } = olmCommand(args);
+    const { folder, files } = command === "olm" ? olmCommand(args) : krewCommand(args);
     write(resolve(folder), files);
   } catch (error) {
     // An invalid request is not a fault of the program: its stack would be useless.

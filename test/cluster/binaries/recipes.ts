@@ -83,6 +83,7 @@ export const TOOLS = {
     "github.com/rhysd/actionlint",
     15,
   ),
+  krew: recipe("krew", "krew", "sigs.k8s.io/krew/cmd/krew", "sigs.k8s.io/krew", 25),
   promtool: recipe(
     "promtool",
     "promtool",
