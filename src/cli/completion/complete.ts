@@ -170,7 +170,7 @@ interface Named {
 async function policies(line: Line, io: Io): Promise<string[]> {
   const kinds = new Set((await writtenKinds(io.modules)).map(({ kind }) => kind));
   return named(line, ({ kind, namespace, name }) =>
-    kinds.has(kind) ? [namespace === "" ? name : `${namespace}/${name}`] : [],
+    kinds.has(kind) && name !== "" ? [namespace === "" ? name : `${namespace}/${name}`] : [],
   );
 }
 

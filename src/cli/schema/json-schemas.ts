@@ -4,6 +4,7 @@ import type { CommandGroup } from "../../core/module/command.ts";
 import type { ModuleDeclaration } from "../../core/module/declaration.ts";
 import { loadModules } from "../../core/module/declaration.ts";
 import type { Kind } from "../../core/policy/kind.ts";
+import { SUITE, suiteFields } from "../../core/suite/suite.ts";
 import { CONFIGURATION } from "../configuration/configuration.ts";
 import { outputShape, SHAPES } from "../output/shapes.ts";
 import { kindOf } from "../output/versioned.ts";
@@ -11,10 +12,26 @@ import { kindOf } from "../output/versioned.ts";
 /** Draft 7, which editors and most validators read. */
 const DRAFT = "http://json-schema.org/draft-07/schema#";
 
-/** Every kind that people write: policies, files of modules, and the configuration of an installation. */
+const [SUITE_GROUP = "", SUITE_VERSION = ""] = SUITE.apiVersion.split("/");
+
+/** A suite of `usher test`, as a kind among others. */
+const TEST_SUITE: Kind<never> = {
+  group: SUITE_GROUP,
+  kind: SUITE.kind,
+  plural: "testsuites",
+  singular: "testsuite",
+  scope: "Cluster",
+  standing: "file",
+  configuration: { apiVersions: { [SUITE.apiVersion]: SUITE_VERSION } },
+  summary: "cases of usher test, and the decisions that they expect",
+  versions: [{ name: SUITE_VERSION, storage: true, spec: suiteFields }],
+  prepare: () => ({ policy: undefined, problems: [] }),
+};
+
+/** Every kind that people write: policies, files of modules, the configuration of an installation, and test suites. */
 export async function writtenKinds(declarations: readonly ModuleDeclaration[]): Promise<Kind[]> {
   const modules = await loadModules(declarations);
-  return [...modules.flatMap(({ kinds }) => kinds), CONFIGURATION];
+  return [...modules.flatMap(({ kinds }) => kinds), CONFIGURATION, TEST_SUITE];
 }
 
 /** The apiVersions that an object of a kind may have. */
@@ -90,7 +107,7 @@ export function anySchema(kinds: readonly Kind[]): JsonObject {
   const definitions = Object.fromEntries(kinds.map((kind) => [kind.kind, kindSchema(kind)]));
   return {
     $schema: DRAFT,
-    title: "Policies and configuration of usher",
+    title: "Policies, configuration and test suites of usher",
     type: "object",
     allOf: kinds.map((kind) => ({
       if: {

@@ -130,10 +130,13 @@ const equivalent = z.strictObject({
 });
 
 /** Everything but the cases, which are checked one by one. */
-export const suiteSchema = z.strictObject({
+const suiteSchema = z.strictObject({
   apiVersion: z.literal(SUITE.apiVersion),
   kind: z.literal(SUITE.kind),
-  metadata: z.strictObject({ name: text.describe("The name of the suite.") }).optional(),
+  metadata: z
+    .strictObject({ name: text.describe("The name of the suite.") })
+    .optional()
+    .describe("The name of the suite, for its readers."),
   source: files.describe(
     "Files and directories with the policies under test and the objects that they need, relative to the suite.",
   ),
@@ -158,6 +161,27 @@ export const suiteSchema = z.strictObject({
     .optional()
     .describe("Mutants that no case can notice, with the reason."),
 });
+
+/** As it is written: a variable may stand where a row of the case's table has the value. */
+function orVariable<Schema extends z.ZodType>(schema: Schema) {
+  return z.union([schema, z.string().regex(/\$\{/)]).describe(schema.description ?? "");
+}
+
+const { operation, time, expect } = caseSchema.shape;
+const { verdict, pods } = expectation.shape;
+const writtenCase = caseSchema.extend({
+  operation: orVariable(operation),
+  time: orVariable(time),
+  expect: expectation
+    .extend({ verdict: orVariable(verdict), pods: orVariable(pods) })
+    .optional()
+    .describe(expect.description ?? ""),
+});
+
+/** The fields of a suite beside its apiVersion and kind, for the schema of editors. */
+export const suiteFields = suiteSchema
+  .omit({ apiVersion: true, kind: true })
+  .extend({ cases: z.array(writtenCase).min(1).max(MAX_CASES).describe("The cases.") });
 
 export type FromFile = z.infer<typeof fromFile>;
 export type Expectation = z.infer<typeof expectation>;
