@@ -22,7 +22,11 @@ export function krewCommand(args: string[]): {
 } {
   const { values } = parseArgs({
     args,
-    options: { archive: { type: "string" }, url: { type: "string" }, output: { type: "string", default: "krew" } },
+    options: {
+      archive: { type: "string" },
+      url: { type: "string" },
+      output: { type: "string", default: "krew" },
+    },
   });
   const { archive, output } = values;
   if (archive === undefined) throw new Error("--archive is required: the file that npm pack wrote");

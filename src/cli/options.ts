@@ -33,6 +33,15 @@ export const CLUSTER = [
   "read a live cluster (the default without --source); with --source, for everything but policies",
 ] as const;
 
+/** Flag of every command that judges. */
+export const CHANGED_ONLY = ["--changed-only", "leave out what is as it should be"] as const;
+
+/** The same, where a comparison has nothing to leave out. */
+export const DIFFERENCES_ONLY = [
+  "--changed-only",
+  "print only what differs: always so here, for pipelines that pass it to every command",
+] as const;
+
 export const STRICT = [
   "--strict",
   "treat unknown kinds, policies without a namespace, and a source without policies as errors",
@@ -100,8 +109,12 @@ export class Repeatable extends Option {
 
 /** Flags of every command that reads manifests. */
 export function reading(command: Command): Command {
+  return directories(command.addOption(new Repeatable("-f, --filename <file>", "the same, as in kubectl")));
+}
+
+/** How directories of manifests are read. */
+export function directories(command: Command): Command {
   return command
-    .addOption(new Repeatable("-f, --filename <file>", "the same, as in kubectl"))
     .addOption(new Repeatable("-k, --kustomize <dir>", "a kustomization, built by kubectl or kustomize"))
     .option("-R, --recursive", "descend into directories (the default)")
     .option("--no-recursive", "read only the files of a directory itself");

@@ -7,6 +7,7 @@ import { CI_SYSTEMS } from "./init/ci.ts";
 import { installCommands, shaping } from "./install/install-commands.ts";
 import type { Io } from "./io.ts";
 import {
+  CHANGED_ONLY,
   CLUSTER,
   calling,
   connecting,
@@ -225,12 +226,9 @@ function lintCommand(usher: Command, io: Io, outcome: Outcome): void {
         "warning",
       ]),
     )
+    .option(...CHANGED_ONLY)
     .addOption(
-      output(
-        ["text", "table", "json", "yaml", "junit", "sarif", "markdown", "name", "diff"],
-        "text",
-        "output format; diff shows what --fix would change",
-      ),
+      output(["text", ...REVIEW_FORMATS], "text", "output format; diff shows what --fix would change"),
     );
   evaluating(reading(lint))
     .addHelpText(

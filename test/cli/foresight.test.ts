@@ -585,7 +585,11 @@ describe("invalid calls and input exit with 2, a message, and empty stdout", () 
       "review.json": readFileSync(example("reviews/pod.json"), "utf8"),
     });
   test.each<[string, (files: string) => readonly string[], RegExp]>([
-    ["diff without an edit", () => ["diff", ...CLUSTER], /^usher: specify policies with -f, or --remove/],
+    [
+      "diff without an edit",
+      () => ["diff", ...CLUSTER],
+      /^usher: specify policies with -f or -k, or --remove/,
+    ],
     [
       "an invalid policy",
       (f) => ["diff", "-f", join(f, "invalid.yaml"), ...CLUSTER],
@@ -651,13 +655,13 @@ describe("invalid calls and input exit with 2, a message, and empty stdout", () 
     ],
     [
       "an unknown format",
-      () => ["what-if", EDIT, ...CLUSTER, "-o", "diff"],
-      /Allowed choices are table, wide, json, yaml, junit, sarif, markdown, name/,
+      () => ["what-if", EDIT, ...CLUSTER, "-o", "html"],
+      /Allowed choices are table, wide, json, yaml, junit, sarif, markdown, name, diff/,
     ],
     [
       "explain without an object",
       () => ["explain", ...CLUSTER],
-      /^usher: specify KIND\/NAME, -f FILE, or the text of a refusal/,
+      /^usher: specify KIND\/NAME, -f FILE, -k DIRECTORY, or the text of a refusal/,
     ],
     [
       "an object in another namespace",

@@ -224,30 +224,6 @@ spec:
   });
 });
 
-test("-k builds a kustomization, or says which program is missing", async () => {
-  const directory = folder({
-    "kustomization.yaml": "resources: [policy.yaml]\n",
-    "policy.yaml": policy("a", `{${ALL}}`),
-    "bin/kustomize": '#!/bin/sh\ncat "$2/policy.yaml"\n',
-  });
-  const { chmodSync } = await import("node:fs");
-  chmodSync(`${directory}/bin/kustomize`, 0o755);
-  const path = process.env["PATH"];
-  try {
-    process.env["PATH"] = `${directory}/bin:/bin`;
-    const built = await usher(["lint", "-k", directory, "-o", "table"]);
-    expect(built.out).toContain("USHER-E12");
-    process.env["PATH"] = `${directory}/nowhere`;
-    const missing = await usher(["lint", "-k", directory]);
-    expect(missing).toMatchObject({
-      code: 2,
-      err: expect.stringContaining("needs kubectl or kustomize in PATH"),
-    });
-  } finally {
-    process.env["PATH"] = path;
-  }
-});
-
 test("--no-recursive reads only the files of a directory itself", async () => {
   const directory = folder({
     "a.yaml": policy("a", `{${ALL}, nodeSelector: {a: b}}`),

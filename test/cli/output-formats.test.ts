@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { chmodSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import sarifSchema from "@microsoft/jest-sarif/lib/schemas/sarif-2.1.0-rtm.5.json" with { type: "json" };
 import { Ajv } from "ajv";
@@ -9,12 +9,13 @@ import { parse, parseAllDocuments } from "yaml";
 import { program } from "../../src/cli/program.ts";
 import { schemaFiles } from "../../src/cli/schema/json-schemas.ts";
 import { declarations } from "../../src/modules/index.ts";
-import { ROOT, usher } from "./usher.ts";
+import { folder, ROOT, usher } from "./usher.ts";
 
 /** Every command that prints data, with a call that finds something, on the examples. */
 const example = (path: string) => join(ROOT, "examples", path);
 const SOURCE = ["--source", example("cluster")];
 const GUARD = ["--source", example("node-guard"), "--feature-gates", "OpenShiftNodeSchedulingPolicy=true"];
+const VARIABLE = "$" + "{verdict}";
 const AUDIT = '{"kind":"Event","apiVersion":"audit.k8s.io/v1"}\n';
 const CALLS: Readonly<Record<string, readonly string[]>> = {
   Review: ["review", example("pods"), ...SOURCE, "--trace"],
@@ -24,7 +25,7 @@ const CALLS: Readonly<Record<string, readonly string[]>> = {
   Replay: ["replay", "--reviews", example("reviews"), "-f", example("what-if/etcd-pool.yaml"), ...SOURCE],
   Explain: ["explain", "statefulset/etcd-main", "-n", "shop", "--source", example("drift")],
   ExplainList: ["explain", "-f", example("pods/etcd.yaml"), ...SOURCE],
-  Test: ["test", example("first-suite")],
+  Test: ["test", example("first-suite"), "--mutate"],
   PlacementStatus: ["placement", "status", "-A", "--source", example("drift")],
   NodeLabelsPlan: ["node-labels", "plan", "--source", example("node-labels")],
   PodSecurityScan: [
@@ -68,30 +69,51 @@ describe("what commands print for programs", () => {
       expect(value).toMatchObject({ apiVersion: "cli.usher.dev/v1", kind });
       expect(validate(value) || validate.errors).toBe(true);
       expect(validate({ ...value, another: 1 })).toBe(false);
-      if (kind === "Test") return;
       const yaml = parse((await usher([...call, "-o", "yaml"], { stdin: AUDIT })).out);
       expect(validate(yaml) || validate.errors).toBe(true);
     },
   );
 });
 
-/** The commands that judge: those with a format for pipelines. */
-function commands(): { readonly path: string; readonly formats: readonly string[] }[] {
+interface Listed {
+  readonly path: string;
+  readonly formats: readonly string[];
+  readonly flags: readonly string[];
+  readonly args: readonly string[];
+}
+
+/** Every command. */
+function commands(): Listed[] {
   const io = { name: "usher", modules: declarations } as unknown as Parameters<typeof program>[0];
-  const walk = (command: ReturnType<typeof program>, path: string): { path: string; formats: string[] }[] =>
+  const walk = (command: ReturnType<typeof program>, path: string): Listed[] =>
     command.commands.flatMap((one) => {
       const here = `${path} ${one.name()}`;
       const formats = one.options.find(({ long }) => long === "--output")?.argChoices ?? [];
-      return [{ path: here, formats }, ...walk(one, here)];
+      const flags = one.options.flatMap(({ long }) => long ?? []);
+      const args = one.registeredArguments.map((each) => each.name());
+      return [{ path: here, formats, flags, args }, ...walk(one, here)];
     });
   return walk(program(io, { code: 0 }), "usher");
 }
+
+/** Formats that a command that judges does not have, and why. */
+const MODULE = "its table has all that it knows, and it judges no manifest that it would change";
+const WITHOUT: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  "usher test": { name: "a case is not an object of a cluster" },
+  "usher placement status": { wide: MODULE, diff: MODULE },
+  "usher node-labels plan": { wide: MODULE, diff: MODULE },
+  "usher node-guard inventory": { wide: MODULE, diff: MODULE },
+  "usher pod-security scan": { wide: MODULE, diff: MODULE },
+  "usher project-limit usage": { wide: MODULE, diff: MODULE },
+};
+const FORMATS = ["table", "wide", "json", "yaml", "junit", "sarif", "markdown", "name", "diff"];
 
 const judging = commands().filter(({ formats }) => formats.includes("sarif"));
 
 test("the commands that judge have the formats of pipelines, and all others do not", () => {
   expect(judging.map(({ path }) => path)).toEqual([
     "usher review",
+    "usher test",
     "usher lint",
     "usher diff",
     "usher what-if",
@@ -102,8 +124,22 @@ test("the commands that judge have the formats of pipelines, and all others do n
     "usher pod-security scan",
     "usher project-limit usage",
   ]);
-  for (const { formats } of judging)
-    expect(formats).toEqual(expect.arrayContaining(["table", "json", "junit", "sarif", "markdown", "name"]));
+  for (const { path, formats, flags } of judging) {
+    const missing = FORMATS.filter((format) => !formats.includes(format));
+    expect({ path, missing }).toEqual({ path, missing: Object.keys(WITHOUT[path] ?? {}) });
+    expect(flags, path).toContain("--changed-only");
+    expect(flags, path).toContain("--kubernetes-version");
+  }
+});
+
+test("every command that reads manifests takes -k and -R, and no other does", () => {
+  const reading = commands().filter(({ flags }) => flags.includes("--kustomize"));
+  for (const { flags } of reading)
+    expect(flags).toEqual(expect.arrayContaining(["--recursive", "--no-recursive"]));
+  // The others with files read one file of another form, or suites, which are not manifests.
+  const files = commands().filter(({ flags, args }) => args.includes("file") || flags.includes("--filename"));
+  const others = files.filter(({ flags }) => !flags.includes("--kustomize")).map(({ path }) => path);
+  expect(others).toEqual(["usher project-limit import", "usher project-limit backfill"]);
 });
 
 const isSarif = new AjvDraft04.default({
@@ -112,7 +148,82 @@ const isSarif = new AjvDraft04.default({
   unicodeRegExp: false,
 }).compile(sarifSchema);
 
-describe.each(judging)("$path", ({ path }) => {
+/** A call of each command that reads manifests, without the manifests, and what it prints of those of the folder. */
+const EDITED = readFileSync(example("what-if/etcd-pool.yaml"), "utf8");
+const PODS = readFileSync(example("pods/etcd.yaml"), "utf8");
+const KYVERNO = readFileSync(example("import/add-tolerations.yaml"), "utf8");
+const ANNOTATED = readFileSync(example("import/namespaces.yaml"), "utf8");
+const STORED = ["--source", example("pods/etcd.yaml")];
+const READING: Readonly<
+  Record<string, readonly [manifests: string, args: readonly string[], prints: string]>
+> = {
+  "usher review": [PODS, SOURCE, "StatefulSet shop/etcd-main   patch"],
+  "usher lint": [EDITED, [], "with 1 policy"],
+  "usher diff": [EDITED, [...SOURCE, ...STORED], "+ nodeSelector pool=etcd-2027"],
+  "usher what-if": [EDITED, [...SOURCE, ...STORED], "+ nodeSelector pool=etcd-2027"],
+  "usher explain": [PODS, SOURCE, "StatefulSet shop/etcd-main"],
+  "usher replay": [EDITED, ["--reviews", example("reviews"), ...SOURCE], "+ nodeSelector pool=etcd-2027"],
+  "usher import kyverno": [KYVERNO, [], "kind: ClusterPodSchedulingPolicy"],
+  "usher import in-tree": [ANNOTATED, [], "kind: ClusterPodSchedulingPolicy"],
+  "usher pod-security scan": [PODS, ["--policy", "restricted:latest"], "StatefulSet shop/etcd-main"],
+};
+
+describe("manifests", () => {
+  test("have a call here for every command that reads them", () => {
+    const reading = commands().filter(({ flags }) => flags.includes("--kustomize"));
+    expect(Object.keys(READING)).toEqual(reading.map(({ path }) => path));
+  });
+
+  test.each(Object.entries(READING))(
+    "%s builds those of -k, and says which program is missing",
+    async (path, [manifests, args, prints]) => {
+      const directory = folder({
+        "all.yaml": manifests,
+        "bin/kustomize": '#!/bin/sh\n/bin/cat "$2/all.yaml"\n',
+      });
+      chmodSync(join(directory, "bin/kustomize"), 0o755);
+      const call = [...path.split(" ").slice(1), "-k", directory, ...args];
+      const before = process.env["PATH"];
+      try {
+        process.env["PATH"] = join(directory, "bin");
+        const built = await usher(call);
+        expect(built.out).toContain(prints);
+        expect([0, 1]).toContain(built.code);
+        process.env["PATH"] = join(directory, "nowhere");
+        const { code, err } = await usher(call);
+        expect({ code, err }).toEqual({
+          code: 2,
+          err: expect.stringContaining(`-k ${directory}: needs kubectl or kustomize in PATH`),
+        });
+        writeFileSync(join(directory, "bin/kustomize"), "#!/bin/sh\necho no such base >&2\nexit 1\n");
+        process.env["PATH"] = join(directory, "bin");
+        expect((await usher(call)).err).toContain("kustomize build failed: no such base");
+      } finally {
+        process.env["PATH"] = before;
+      }
+    },
+  );
+
+  test.each(Object.entries(READING))(
+    "%s descends into directories, and with --no-recursive does not",
+    async (path, [manifests, args, prints]) => {
+      const directory = folder({ "deep/all.yaml": manifests, "empty.yaml": "# nothing\n" });
+      const isFlag = ["usher diff", "usher explain", "usher replay"].includes(path);
+      const call = [...path.split(" ").slice(1), ...(isFlag ? ["-f"] : []), directory, ...args];
+      expect((await usher([...call, "-R"])).out).toContain(prints);
+      expect((await usher([...call, "--no-recursive"])).out).not.toContain(prints);
+    },
+  );
+});
+
+/** The things that an output names, of a format in which each has its own place. */
+function thingsIn(format: string, out: string): number {
+  if (format === "junit") return out.match(/<testcase /g)?.length ?? 0;
+  if (format === "sarif") return JSON.parse(out).runs[0].results.length;
+  return out.split("\n").length;
+}
+
+describe.each(judging)("$path", ({ path, formats }) => {
   const call = Object.values(CALLS).find((one) => `usher ${one.join(" ")}`.startsWith(`${path} `)) ?? [];
   const args = call.filter((one) => one !== "--trace");
 
@@ -139,9 +250,27 @@ describe.each(judging)("$path", ({ path }) => {
     if (failures > 0) expect(code).toBe(1);
   });
 
+  test("ends with the same exit code in every format, and with --changed-only, which adds nothing", async () => {
+    const { code } = await usher(args);
+    expect([0, 1]).toContain(code);
+    for (const format of formats) {
+      const all = await usher([...args, "-o", format]);
+      const changed = await usher([...args, "-o", format, "--changed-only"]);
+      expect({ format, code: all.code }).toEqual({ format, code });
+      expect({ format, code: changed.code }).toEqual({ format, code });
+      expect(all.out === "" && format !== "diff", format).toBe(false);
+      expect(thingsIn(format, changed.out)).toBeLessThanOrEqual(thingsIn(format, all.out));
+      if (format === "junit")
+        for (const one of changed.out.match(/<testcase [^>]*>/g) ?? []) expect(one).not.toMatch(/\/>$/);
+      if (format === "yaml") expect(parse(all.out)).toMatchObject({ apiVersion: "cli.usher.dev/v1" });
+      if (format === "diff" && all.out !== "") expect(all.out).toMatch(/^--- .*\n\+\+\+ .*\n@@ /m);
+    }
+  });
+
   test("prints Markdown with a table, and names for xargs", async () => {
     const { out } = await usher([...args, "-o", "markdown"]);
     expect(out).toMatch(/\| --- \|/);
+    if (!formats.includes("name")) return;
     const names = (await usher([...args, "-o", "name"])).out.trim().split("\n");
     for (const name of names) expect(name).toMatch(/^[a-z]+\/\S+$/);
   });
@@ -195,6 +324,21 @@ describe("schemas for editors", () => {
     for (const document of parseAllDocuments(text)) {
       const value = document.toJS();
       if (value !== null) expect(validate(value) || validate.errors).toBe(true);
+    }
+  });
+
+  test("know the suites of the modules' READMEs, and find a typo in a case", () => {
+    const suites = declarations.map(({ name }) => {
+      const readme = readFileSync(join(ROOT, "src", "modules", name, "README.md"), "utf8");
+      return parse(/^```yaml suite\n([\s\S]*?)^```/m.exec(readme)?.[1] ?? "");
+    });
+    const check = ajv.compile(schemas["kinds/TestSuite.json"] as object);
+    for (const suite of suites) {
+      expect(check(suite) || check.errors).toBe(true);
+      const [first] = suite.cases;
+      expect(check({ ...suite, cases: [{ ...first, expct: first.expect }] })).toBe(false);
+      expect(check({ ...suite, cases: [{ ...first, expect: { verdict: "refuse" } }] })).toBe(false);
+      expect(check({ ...suite, cases: [{ ...first, expect: { verdict: VARIABLE } }] })).toBe(true);
     }
   });
 

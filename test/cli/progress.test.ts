@@ -1,13 +1,17 @@
 import { expect, test } from "vitest";
 import { Progress } from "../../src/cli/output/terminal.ts";
 
-function shown(isTTY: boolean, steps: readonly (readonly [ms: number, done: number])[], total = 1_000) {
+function shown(
+  isTTY: boolean,
+  steps: readonly (readonly [ms: number, done: number])[],
+  total: number | "unknown" = 1_000,
+) {
   const written: string[] = [];
   let now = 0;
   const progress = new Progress({ write: (text) => written.push(text), isTTY }, () => now);
   for (const [ms, done] of steps) {
     now = ms;
-    progress.show("reading", "documents", done, total);
+    progress.show("reading", "documents", done, total === "unknown" ? undefined : total);
   }
   progress.clear();
   return written;
@@ -22,8 +26,8 @@ test("a terminal shows one line that is rewritten after the first second, and cl
     [1_100, 110],
   ]);
   expect(written).toEqual([
-    "\r\u001b[Kreading 100 of 1000 documents, 100/s, 9 s left",
-    "\r\u001b[Kreading 110 of 1000 documents, 100/s, 9 s left",
+    "\r\u001b[Kreading [##..................] 100 of 1000 documents, 100/s, 9 s left",
+    "\r\u001b[Kreading [##..................] 110 of 1000 documents, 100/s, 9 s left",
     "\r\u001b[K",
   ]);
 });
@@ -56,4 +60,27 @@ test("few items are shown without a rate", () => {
       2,
     ),
   ).toEqual(["reading 2 of 2 documents\n"]);
+});
+
+test("the bar is full at the end, and work that begins again has its own rate", () => {
+  const [last = ""] = shown(true, [
+    [0, 0],
+    [2_000, 1_000],
+  ]);
+  expect(last).toContain("[####################] 1000 of 1000");
+  const again = shown(true, [
+    [0, 0],
+    [2_000, 1_000],
+    [3_000, 0],
+    [4_000, 10],
+  ]);
+  expect(again.at(-2)).toContain("10 of 1000 documents, 10/s, 99 s left");
+});
+
+test("work without a known end has a count and a rate, and no bar", () => {
+  const steps = [
+    [0, 0],
+    [2_000, 100],
+  ] as const;
+  expect(shown(true, steps, "unknown")[0]).toBe("\r\u001b[Kreading 100 documents, 50/s");
 });

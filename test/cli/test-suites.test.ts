@@ -370,6 +370,53 @@ describe("output formats", () => {
     expect(out).toContain("-    pool: fast");
   });
 
+  it("sarif has the line of a failing case, of a mutant, and of an error", async () => {
+    const results = async (files: Record<string, string>, ...flags: string[]) =>
+      JSON.parse((await run(files, "-o", "sarif", ...flags)).out).runs[0].results;
+    const [failed, ...more] = await results(failing);
+    expect(more).toEqual([]);
+    expect(failed).toMatchObject({ ruleId: "failed-case", level: "error" });
+    expect(failed.locations[0].physicalLocation.region).toEqual({ startLine: 5 });
+    const [unnoticed] = await results(suite(PATCHED), "--mutate");
+    expect(unnoticed).toMatchObject({ ruleId: "unnoticed-mutant", level: "error" });
+    expect(unnoticed.locations[0].physicalLocation.artifactLocation.uri).toMatch(/policies\.yaml$/);
+    const [accepted] = await results(suite(PATCHED), "--mutate", "--min-score", "0");
+    expect(accepted).toMatchObject({ ruleId: "unnoticed-mutant", level: "note" });
+    const [error] = await results(suite(OTHER));
+    expect(error).toMatchObject({ level: "error", ruleId: expect.stringMatching(/^USHER-E/) });
+  });
+
+  it("diff has the manifests of failing cases alone, and wide the objects", async () => {
+    const { out, code } = await run(failing, "-o", "diff");
+    expect(out).toMatch(/^--- \S+suite\.yaml:5 \(expected\)\n\+\+\+ \S+:5 \(result\)\n@@ /);
+    expect(out).toMatch(/^- {4}pool: fast\n\+ {4}pool: etcd$/m);
+    expect(code).toBe(1);
+    expect((await run(suite(PATCHED + OTHER), "-o", "diff")).out).toBe("");
+    expect((await run(failing, "-o", "wide")).out).toMatch(/^passed +allow +Pod shop\/p /m);
+  });
+
+  it("--changed-only leaves out cases that pass and mutants that a case notices, and counts them", async () => {
+    const { out } = await run(failing, "--changed-only");
+    expect(out).toContain("etcd runs on its pool");
+    expect(out).not.toContain("another application runs anywhere");
+    expect(out).toContain("2 cases: 1 passed, 1 failed");
+    const passed = await run(suite(PATCHED + OTHER), "--changed-only");
+    expect(passed).toMatchObject({ code: 0, out: "2 cases: 2 passed, 0 failed\n" });
+    const { suites, summary } = JSON.parse((await run(failing, "--changed-only", "-o", "json")).out);
+    expect(suites[0].cases).toHaveLength(1);
+    expect(summary).toMatchObject({ cases: 2, passed: 1 });
+    const [mutated] = JSON.parse(
+      (await run(suite(PATCHED + OTHER), "--mutate", "--changed-only", "-o", "json")).out,
+    ).suites;
+    expect(mutated).toMatchObject({ score: 1, mutants: [] });
+  });
+
+  it("--kubernetes-version judges by another release than the suite's configuration", async () => {
+    expect((await run(suite(PATCHED + OTHER), "--kubernetes-version", "1.33")).code).toBe(0);
+    const wrong = await run(suite(PATCHED + OTHER), "--kubernetes-version", "new");
+    expect(wrong).toMatchObject({ code: 2, err: expect.stringContaining("such as 1.37") });
+  });
+
   it("github annotates the line of the case, and of a policy that no case notices", async () => {
     const { out } = await run(failing, "-o", "github");
     expect(out).toMatch(/^::error file=\S+suite\.yaml,line=5,title=etcd runs on its pool::fields: /m);

@@ -4,16 +4,19 @@ import { reasonOf, Unreadable } from "../../files/reader/bytes.ts";
 import { located, readManifests } from "../../files/reader/read-documents.ts";
 import { scanDirectory } from "../../files/source/tree.ts";
 import { CallError } from "../exit.ts";
-import { readStream, readWhole } from "../review/input.ts";
+import { type InputOptions, readStream, readWhole, type InputText as TextInput } from "../review/input.ts";
+import { kustomized } from "../review/kustomize.ts";
 import { describeProblems } from "../review/problems.ts";
 
 /** Reads the files of a call, `-` being standard input. An unreadable file ends the command. */
 export class InputFiles {
   readonly #stdin: AsyncIterable<Uint8Array | string>;
+  readonly #options: InputOptions;
   #stdinRead = false;
 
-  constructor(stdin: AsyncIterable<Uint8Array | string>) {
+  constructor(stdin: AsyncIterable<Uint8Array | string>, options: InputOptions = {}) {
     this.#stdin = stdin;
+    this.#options = options;
   }
 
   async read(name: string, format: NonNullable<Value["file"]>): Promise<InputText | InputDocuments> {
@@ -22,21 +25,28 @@ export class InputFiles {
       throw error instanceof Unreadable ? new CallError(`${label}: ${error.message}`) : error;
     });
     const input = { label, text };
-    const fail = (found: readonly ReturnType<typeof located>[]) => {
-      throw new CallError(describeProblems(found.map((one) => ({ input, located: one }))).join("\n"));
-    };
-    if (problems.length > 0) fail(problems.map((one) => located(text, one)));
-    if (format === "text") return { name: label, text };
-    const read = readManifests(text);
-    if (read.problems.length > 0) fail(read.problems);
-    return { name: label, documents: read.manifests.map(({ value }) => value) };
+    if (problems.length > 0)
+      fail(
+        input,
+        problems.map((one) => located(text, one)),
+      );
+    return format === "text" ? { name: label, text } : documentsOf(input);
+  }
+
+  /** What kustomize makes of the directories of -k. */
+  async built(): Promise<readonly InputDocuments[]> {
+    const built: InputDocuments[] = [];
+    for (const label of this.#options.kustomize ?? [])
+      built.push(documentsOf({ label, text: await kustomized(label) }));
+    return built;
   }
 
   /** A directory as its files, in their order; any other name is itself. */
   async expand(name: string): Promise<readonly string[]> {
     const found = name === "-" ? undefined : await stat(name).catch(() => undefined);
     if (found?.isDirectory() !== true) return [name];
-    const { files } = await scanDirectory(name);
+    const { files: all } = await scanDirectory(name);
+    const files = this.#options.recursive === false ? all.filter((one) => !one.name.includes("/")) : all;
     if (files.length === 0) throw new CallError(`${name}: no .yaml, .yml or .json files found`);
     return files.map(({ path }) => path).sort();
   }
@@ -52,4 +62,14 @@ export class InputFiles {
     this.#stdinRead = true;
     return readStream(this.#stdin);
   }
+}
+
+function documentsOf(input: TextInput): InputDocuments {
+  const { manifests, problems } = readManifests(input.text);
+  if (problems.length > 0) fail(input, problems);
+  return { name: input.label, documents: manifests.map(({ value }) => value) };
+}
+
+function fail(input: TextInput, found: readonly ReturnType<typeof located>[]): never {
+  throw new CallError(describeProblems(found.map((one) => ({ input, located: one }))).join("\n"));
 }

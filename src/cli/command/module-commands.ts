@@ -9,8 +9,10 @@ import {
 import type { ModuleDeclaration } from "../../core/module/declaration.ts";
 import type { Io } from "../io.ts";
 import {
+  CHANGED_ONLY,
   CLUSTER,
   calling,
+  directories,
   evaluating,
   KUBERNETES_VERSION,
   output,
@@ -79,6 +81,7 @@ function addCommand(parent: CliCommand, command: Command, place: Place): void {
   for (const [name, argument] of Object.entries(command.args ?? {}))
     added.addArgument(cliArgument(name, argument));
   for (const [name, flag] of Object.entries(command.flags ?? {})) added.addOption(cliOption(name, flag));
+  if (Object.values(command.args ?? {}).some(isManifests)) directories(added);
   addCommonFlags(added, command);
   evaluating(added)
     .addHelpText("after", helpText(command, `${place.path} ${command.name}`))
@@ -107,14 +110,20 @@ function addCommonFlags(added: CliCommand, { source, namespaced, writes, formats
   if (writes?.switch === "dry-run") added.option("--dry-run", "print what would change, and change nothing");
   if (writes?.switch === "apply")
     added.option("--apply", "write the changes; without it they are only printed");
-  if (judges) added.option("--changed-only", "leave out what is as it should be");
+  if (judges) added.option(...CHANGED_ONLY);
   const all = judges ? [...formats, ...ITEM_FORMATS] : formats;
   added.addOption(output(all, all[0] ?? "json", "output format"));
 }
 
-function cliArgument(name: string, { description, many, optional }: Argument): CliArgument {
+/** Manifests may come from -k in place of the argument. */
+export function isManifests({ many, file }: Argument): boolean {
+  return many === true && file === "yaml";
+}
+
+function cliArgument(name: string, argument: Argument): CliArgument {
+  const { description, many, optional } = argument;
   const text = many ? `${name}...` : name;
-  return new CliArgument(optional ? `[${text}]` : `<${text}>`, description);
+  return new CliArgument(optional || isManifests(argument) ? `[${text}]` : `<${text}>`, description);
 }
 
 function cliOption(name: string, flag: Flag): Option {

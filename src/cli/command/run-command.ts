@@ -21,18 +21,20 @@ import { CallError, EXIT } from "../exit.ts";
 import type { Io } from "../io.ts";
 import { printable, type Terminal, terminal } from "../output/terminal.ts";
 import { reviewDeadline } from "../review/deadline.ts";
+import type { InputOptions } from "../review/input.ts";
 import { type ProblemData, sourceProblemData } from "../review/problems.ts";
 import { withApiServer } from "../source/api-server.ts";
 import type { ReadInstalledOptions } from "../source/installed.ts";
 import { isLive, type OpenOptions, openRead } from "../source/open.ts";
 import { assembleFor } from "../source/source.ts";
 import { InputFiles } from "./input-files.ts";
+import { isManifests } from "./module-commands.ts";
 import { printReport } from "./print-report.ts";
 
 type Values = Readonly<Record<string, unknown>>;
 
 /** The flags that the shell adds itself; those of the command are beside them. */
-export interface ShellOptions extends OpenOptions {
+export interface ShellOptions extends OpenOptions, InputOptions {
   readonly namespace?: string;
   readonly allNamespaces?: boolean;
   readonly dryRun?: boolean;
@@ -89,11 +91,11 @@ async function callOf(
   from: CallFromShell,
   options: ShellOptions,
 ): Promise<CommandCall<Values, Values>> {
-  const files = new InputFiles(from.io.stdin);
+  const files = new InputFiles(from.io.stdin, options);
   const live = command.source !== undefined && isLive(options);
   return {
     ...(await assembled(from, options)),
-    args: await valuesOf(command.args ?? {}, from.args, files),
+    args: await argumentsOf(command, from.args, files),
     flags: await valuesOf(command.flags ?? {}, from.options, files),
     namespace: namespaceOf(command, options, live),
     live,
@@ -130,6 +132,19 @@ async function asInstalled(
   // The API server evaluates writes, with its own webhooks.
   const forbidden = command.writes === undefined ? "ask" : "default";
   return { ...call, ...(await assembled(from, options, { note, forbidden })) };
+}
+
+/** The arguments of a call; what kustomize builds is among its manifests. */
+async function argumentsOf({ args = {} }: Command, given: Values, files: InputFiles): Promise<Values> {
+  const values = await valuesOf(args, given, files);
+  for (const [name, argument] of Object.entries(args)) {
+    if (!isManifests(argument)) continue;
+    const all = [...(values[name] as readonly unknown[]), ...(await files.built())];
+    if (all.length === 0 && argument.optional !== true)
+      throw new CallError("specify files or directories, - for standard input, or -k DIRECTORY");
+    return { ...values, [name]: all };
+  }
+  return values;
 }
 
 /** The declared values of a call, with files in place of their names. */

@@ -1,4 +1,5 @@
 import { createReadStream } from "node:fs";
+import { stat } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import { refusingPolicies } from "../../core/evaluate/audit.ts";
 import { at, isObject, type Json, type JsonObject, stringAt } from "../../core/json.ts";
@@ -24,13 +25,20 @@ export interface RecordedRefusal {
   readonly count?: number;
 }
 
-/** The events of an audit log whose response is known. `skipped` is called for lines that are not events. */
+/** How much of a log's file is read, in bytes. */
+export interface LogPosition {
+  readonly bytes: number;
+  readonly size: number;
+}
+
+/** The events of an audit log whose response is known. `skipped` is called for lines that are not events, `reached` for each line of a file. */
 export async function* auditEvents(
   path: string,
   stdin: AsyncIterable<Uint8Array | string>,
   skipped: () => void,
+  reached: (position: LogPosition) => void = () => undefined,
 ): AsyncIterable<JsonObject> {
-  for await (const line of path === "-" ? linesOf(stdin) : fileLines(path)) {
+  for await (const line of path === "-" ? linesOf(stdin) : fileLines(path, reached)) {
     if (line.trim() === "") continue;
     const event = eventOf(line);
     if (event === undefined) skipped();
@@ -40,10 +48,17 @@ export async function* auditEvents(
 }
 
 /** Line by line: audit logs have gigabytes. */
-async function* fileLines(path: string): AsyncIterable<string> {
+async function* fileLines(path: string, reached: (position: LogPosition) => void): AsyncIterable<string> {
+  const found = await stat(path).catch((error: unknown) => {
+    throw new CallError(`--audit-log ${path}: ${reasonOf(error)}`);
+  });
   const stream = createReadStream(path);
   try {
-    yield* createInterface({ input: stream, crlfDelay: Number.POSITIVE_INFINITY });
+    for await (const line of createInterface({ input: stream, crlfDelay: Number.POSITIVE_INFINITY })) {
+      // A pipe has no size.
+      if (found.isFile()) reached({ bytes: stream.bytesRead, size: found.size });
+      yield line;
+    }
   } catch (error) {
     throw new CallError(`--audit-log ${path}: ${reasonOf(error)}`);
   } finally {

@@ -3,12 +3,13 @@ import { type Foresight, foresee, isEmpty, type WorkloadDifference } from "../..
 import type { JsonObject } from "../../core/json.ts";
 import { CallError, EXIT } from "../exit.ts";
 import type { Io } from "../io.ts";
+import type { ReviewFormat } from "../options.ts";
 import { table } from "../output/table.ts";
 import { printable, type Terminal, terminal } from "../output/terminal.ts";
 import { unifiedDiff } from "../output/unified-diff.ts";
 import { versioned } from "../output/versioned.ts";
 import { yamlText } from "../output/yaml.ts";
-import { InputReader } from "../review/input.ts";
+import { type InputOptions, InputReader } from "../review/input.ts";
 import { describeProblems } from "../review/problems.ts";
 import { Shape } from "../review/shape.ts";
 import { cordonOf, type Edit, type EditContext, editsOf, removalOf } from "./edits.ts";
@@ -17,10 +18,10 @@ import { type OpenedWorld, openWorld, PRIORITY_CLASSES, type WorldOptions } from
 import { countsOf, entriesOf, lookedAt, markdownOf, printEntries, summaryLines } from "./print.ts";
 import type { DryRunResult } from "./server-dry-run.ts";
 
-export interface CompareOptions extends WorldOptions {
+export interface CompareOptions extends WorldOptions, InputOptions {
   readonly filename?: readonly string[];
   readonly remove?: readonly string[];
-  readonly output: "table" | "wide" | "json" | "yaml" | "junit" | "sarif" | "markdown" | "name" | "diff";
+  readonly output: ReviewFormat;
 }
 
 export interface WhatIfOptions extends CompareOptions {
@@ -31,8 +32,8 @@ export interface WhatIfOptions extends CompareOptions {
 
 /** Shows the effect of an edit of policies; returns the exit code. */
 export async function diff(options: CompareOptions, io: Io): Promise<number> {
-  if ((options.filename ?? []).length + (options.remove ?? []).length === 0)
-    throw new CallError("specify policies with -f, or --remove KIND/NAME");
+  if (!hasManifests(options) && (options.remove ?? []).length === 0)
+    throw new CallError("specify policies with -f or -k, or --remove KIND/NAME");
   return compareWorlds(options, io, {
     files: options.filename ?? [],
     allowed: ["policy", "namespace"],
@@ -42,9 +43,10 @@ export async function diff(options: CompareOptions, io: Io): Promise<number> {
 }
 
 /** Shows the effect of changed objects, policies and nodes; returns the exit code. */
-export async function whatIf(named: readonly string[], options: WhatIfOptions, io: Io): Promise<number> {
-  const files = [...named, ...(options.filename ?? [])];
-  if (files.length + (options.remove ?? []).length + (options.cordon ?? []).length === 0)
+export async function whatIf(given: readonly string[], options: WhatIfOptions, io: Io): Promise<number> {
+  const files = [...given, ...(options.filename ?? [])];
+  const named = [...files, ...(options.remove ?? []), ...(options.cordon ?? [])];
+  if (!hasManifests(options) && named.length === 0)
     throw new CallError("specify manifests, --remove KIND/NAME or --cordon NODE");
   return compareWorlds(options, io, {
     files,
@@ -55,6 +57,11 @@ export async function whatIf(named: readonly string[], options: WhatIfOptions, i
     poolLabel: options.poolLabel,
     serverDryRun: options.serverDryRun !== "never",
   });
+}
+
+/** Whether a call names manifests by a flag. */
+export function hasManifests({ filename = [], kustomize = [] }: CompareOptions): boolean {
+  return filename.length + kustomize.length > 0;
 }
 
 interface Comparing extends Pick<EditContext, "allowed" | "otherwise"> {
@@ -127,8 +134,12 @@ export async function readEdits(
 ): Promise<readonly Edit[] | undefined> {
   const context: EditContext = { world, resources, namespace: options.namespace, ...how };
   const shape = new Shape(resources, world.assembly);
-  const reader = new InputReader(io.stdin, shape, screen.note);
-  const input = how.files.length === 0 ? { manifests: [], problems: [] } : await reader.read(how.files);
+  const reader = new InputReader(io.stdin, shape, screen.note, options);
+  const { kustomize = [] } = options;
+  const input =
+    how.files.length + kustomize.length === 0
+      ? { manifests: [], problems: [] }
+      : await reader.read(how.files, true);
   const { edits, problems } = editsOf(input, context);
   for (const text of describeProblems(problems)) screen.complain(text);
   const named = [
@@ -233,7 +244,10 @@ export function headingOf(edits: readonly Edit[]): string {
 }
 
 /** The manifest as both views leave it. */
-function manifestDiff({ object }: WorkloadDifference, { before, after }: Decided): string[] {
+export function manifestDiff(
+  { object }: Pick<WorkloadDifference, "object">,
+  { before, after }: Decided,
+): string[] {
   const name = `${object.kind} ${object.namespace === "" ? "" : `${object.namespace}/`}${object.name}`;
   const lines = unifiedDiff(manifestOf(before), manifestOf(after));
   return lines.length === 0 ? [] : [`--- ${name} (before)`, `+++ ${name} (after)`, ...lines];

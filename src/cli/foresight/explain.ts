@@ -24,14 +24,14 @@ import { printable, type Terminal, terminal } from "../output/terminal.ts";
 import { unifiedDiff } from "../output/unified-diff.ts";
 import { versioned } from "../output/versioned.ts";
 import { yamlText } from "../output/yaml.ts";
-import { InputReader } from "../review/input.ts";
+import { type InputOptions, InputReader } from "../review/input.ts";
 import { printTrace } from "../review/print.ts";
 import { describeProblems } from "../review/problems.ts";
 import { Shape } from "../review/shape.ts";
 import { auditEvents, type RecordedRefusal, refusalsIn } from "./audit-log.ts";
 import { type OpenedWorld, openWorld, PRIORITY_CLASSES, readAll, type WorldOptions } from "./open-world.ts";
 
-export interface ExplainOptions extends WorldOptions {
+export interface ExplainOptions extends WorldOptions, InputOptions {
   readonly filename?: readonly string[];
   readonly auditLog?: string;
   readonly output: "table" | "json" | "yaml";
@@ -69,10 +69,11 @@ export interface Explanation {
 
 /** Explains an object, or the text of a refusal; returns the exit code. */
 export async function explain(what: readonly string[], options: ExplainOptions, io: Io): Promise<number> {
-  const files = options.filename ?? [];
-  if (what.length === 0 && files.length === 0)
-    throw new CallError("specify KIND/NAME, -f FILE, or the text of a refusal");
-  if (what.length > 0 && files.length > 0) throw new CallError("KIND/NAME and -f are mutually exclusive");
+  const { filename: files = [], kustomize = [] } = options;
+  const written = files.length + kustomize.length > 0;
+  if (what.length === 0 && !written)
+    throw new CallError("specify KIND/NAME, -f FILE, -k DIRECTORY, or the text of a refusal");
+  if (what.length > 0 && written) throw new CallError("KIND/NAME and -f or -k are mutually exclusive");
   const screen = terminal(io, options);
   const named = /^[^/\s]+\/[^/\s]+$/.test(what[0] ?? "") && what.length === 1;
   if (what.length > 0 && !named) return explainText(what.join(" "), io, screen);
@@ -88,7 +89,7 @@ export async function explain(what: readonly string[], options: ExplainOptions, 
       const { auditLog } = options;
       const recorded =
         auditLog === undefined ? [] : await auditRefusals(auditLog, object, opened, io, screen);
-      explained.push(await explanationOf(object, opened, { written: files.length > 0, recorded }));
+      explained.push(await explanationOf(object, opened, { written, recorded }));
     }
     print(explained, opened, options.output, screen, io);
     if (opened.faulty) return EXIT.wrong;
@@ -128,8 +129,8 @@ async function readObjects(
   io: Io,
   screen: Terminal,
 ): Promise<JsonObject[] | undefined> {
-  const reader = new InputReader(io.stdin, new Shape(resources, world.assembly), screen.note);
-  const { manifests, problems } = await reader.read(files);
+  const reader = new InputReader(io.stdin, new Shape(resources, world.assembly), screen.note, options);
+  const { manifests, problems } = await reader.read(files, true);
   for (const text of describeProblems(problems)) screen.complain(text);
   if (problems.length > 0) return undefined;
   return manifests.map(({ object }) => {

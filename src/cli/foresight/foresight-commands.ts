@@ -3,15 +3,19 @@ import type { Io } from "../io.ts";
 import {
   CLUSTER,
   calling,
+  DIFFERENCES_ONLY,
+  directories,
   evaluating,
   KUBERNETES_VERSION,
   output,
+  REVIEW_FORMATS,
   Repeatable,
   sourceFlag,
 } from "../options.ts";
 import type { Outcome } from "../program.ts";
 
 const NOTHING_WRITTEN = "Nothing is written.";
+const FORMATS_HELP = "output format; diff shows the changed manifests";
 
 /** `usher diff`, `usher what-if`, `usher explain` and `usher replay`. */
 export function foresightCommands(usher: Command, io: Io, outcome: Outcome): void {
@@ -21,11 +25,11 @@ export function foresightCommands(usher: Command, io: Io, outcome: Outcome): voi
   replayCommand(usher, io, outcome);
 }
 
-/** Flags of every command that compares two views. */
+/** Flags of every command that reads a cluster and manifests. */
 function reading(command: Command): Command {
   return evaluating(
     calling(
-      command
+      directories(command)
         .addOption(sourceFlag())
         .option(...CLUSTER)
         .option(...KUBERNETES_VERSION),
@@ -57,13 +61,8 @@ function diffCommand(usher: Command, io: Io, outcome: Outcome): void {
       ),
     )
     .option("-n, --namespace <name>", "look only at workloads of this namespace (default: all)")
-    .addOption(
-      output(
-        ["table", "wide", "json", "yaml", "junit", "sarif", "markdown", "name", "diff"],
-        "table",
-        "output format; diff shows the changed manifests",
-      ),
-    );
+    .option(...DIFFERENCES_ONLY)
+    .addOption(output(REVIEW_FORMATS, "table", FORMATS_HELP));
   reading(diff)
     .addHelpText(
       "after",
@@ -109,13 +108,8 @@ function whatIfCommand(usher: Command, io: Io, outcome: Outcome): void {
         .choices(["auto", "never"])
         .default("auto"),
     )
-    .addOption(
-      output(
-        ["table", "wide", "json", "yaml", "junit", "sarif", "markdown", "name"],
-        "table",
-        "output format",
-      ),
-    );
+    .option(...DIFFERENCES_ONLY)
+    .addOption(output(REVIEW_FORMATS, "table", FORMATS_HELP));
   reading(whatIf)
     .addHelpText(
       "after",
@@ -177,13 +171,8 @@ function replayCommand(usher: Command, io: Io, outcome: Outcome): void {
     )
     .addOption(new Repeatable("--remove <kind/name>", "a policy that is removed"))
     .option("-n, --namespace <name>", "namespace of policies without one (default: default)")
-    .addOption(
-      output(
-        ["table", "wide", "json", "yaml", "junit", "sarif", "markdown", "name"],
-        "table",
-        "output format",
-      ),
-    );
+    .option(...DIFFERENCES_ONLY)
+    .addOption(output(REVIEW_FORMATS, "table", FORMATS_HELP));
   reading(replay)
     .addHelpText(
       "after",

@@ -13,8 +13,8 @@ import { type InputProblem, InputReader } from "../review/input.ts";
 import { describeProblems } from "../review/problems.ts";
 import { recorded } from "../review/request.ts";
 import { Shape } from "../review/shape.ts";
-import { auditEvents, userOf } from "./audit-log.ts";
-import { type CompareOptions, headingOf, readEdits } from "./compare-worlds.ts";
+import { auditEvents, type LogPosition, userOf } from "./audit-log.ts";
+import { type CompareOptions, hasManifests, headingOf, manifestDiff, readEdits } from "./compare-worlds.ts";
 import { itemsText } from "./items.ts";
 import { type OpenedWorld, openWorld, PRIORITY_CLASSES } from "./open-world.ts";
 import { entriesOf, plural, printEntries } from "./print.ts";
@@ -22,7 +22,6 @@ import { entriesOf, plural, printEntries } from "./print.ts";
 export interface ReplayOptions extends CompareOptions {
   readonly auditLog?: string;
   readonly reviews?: string;
-  readonly output: "table" | "wide" | "json" | "yaml" | "junit" | "sarif" | "markdown" | "name";
 }
 
 /** A request that was recorded, and when. */
@@ -36,6 +35,8 @@ interface Recording {
   /** Why recorded requests could not be evaluated, with counts. */
   readonly skipped: Map<string, number>;
   readonly problems: InputProblem[];
+  /** Shows how much of it is judged. */
+  readonly progress: (judged: number) => void;
 }
 
 interface Replayed extends Difference {
@@ -49,8 +50,8 @@ export async function replay(options: ReplayOptions, io: Io): Promise<number> {
   const { auditLog, reviews, filename = [], remove = [] } = options;
   if ((auditLog === undefined) === (reviews === undefined))
     throw new CallError("specify either --audit-log FILE or --reviews DIR");
-  if (filename.length + remove.length === 0)
-    throw new CallError("specify the edited policies with -f, or --remove KIND/NAME");
+  if (!hasManifests(options) && remove.length === 0)
+    throw new CallError("specify the edited policies with -f or -k, or --remove KIND/NAME");
   const screen = terminal(io, options);
   const opened = await openWorld(options, io, screen, { scheduling: false, objects: false });
   try {
@@ -66,12 +67,13 @@ export async function replay(options: ReplayOptions, io: Io): Promise<number> {
     const after = before.with(edits.map(({ change }) => change));
     const recording =
       auditLog === undefined
-        ? await recordedReviews(reviews ?? "", opened, io, screen)
-        : auditRequests(auditLog, opened, io);
-    const { differences, judged } = await judgeAll(recording, before, after, screen);
+        ? await recordedReviews(reviews ?? "", opened, options, io, screen)
+        : auditRequests(auditLog, opened, io, screen);
+    const { differences, judged, diffs } = await judgeAll(recording, before, after, options, screen);
     for (const text of describeProblems(recording.problems)) screen.complain(text);
     const skipped = [...recording.skipped].map(([reason, count]) => ({ reason, count }));
-    report({ heading: headingOf(edits), edits, differences, judged, skipped, opened }, options, screen);
+    if (options.output === "diff") for (const line of diffs) screen.out(printable(line));
+    else report({ heading: headingOf(edits), edits, differences, judged, skipped, opened }, options, screen);
     if (recording.problems.length > 0 || opened.faulty) return EXIT.wrong;
     if (judged === 0) {
       screen.complain("no recorded request could be judged");
@@ -84,16 +86,25 @@ export async function replay(options: ReplayOptions, io: Io): Promise<number> {
   }
 }
 
-async function judgeAll(recording: Recording, before: World, after: World, screen: Terminal) {
+async function judgeAll(
+  recording: Recording,
+  before: World,
+  after: World,
+  { output }: ReplayOptions,
+  screen: Terminal,
+) {
   const differences: Replayed[] = [];
+  const diffs: string[] = [];
   let judged = 0;
   for await (const { request, when } of recording.requests) {
-    screen.progress("replaying", "requests", judged, judged + 1);
+    recording.progress(judged);
     const sides = { before: { ...request, dryRun: true }, after: { ...request, dryRun: true } };
     const now = when === undefined ? Date.now() : Date.parse(when);
-    const difference = differenceOf(await judgeBoth(sides, { before, after }, { now }));
+    const decided = await judgeBoth(sides, { before, after }, { now });
+    const difference = differenceOf(decided);
     judged++;
     if (difference.effect === "same") continue;
+    if (output === "diff") diffs.push(...manifestDiff(difference, decided));
     const { operation, userInfo } = request;
     differences.push({
       ...difference,
@@ -103,16 +114,17 @@ async function judgeAll(recording: Recording, before: World, after: World, scree
     });
   }
   screen.endProgress();
-  return { differences, judged };
+  return { differences, judged, diffs };
 }
 
 async function recordedReviews(
   path: string,
   { resources, world }: OpenedWorld,
+  { recursive = true }: ReplayOptions,
   io: Io,
   screen: Terminal,
 ): Promise<Recording> {
-  const reader = new InputReader(io.stdin, new Shape(resources, world.assembly), screen.note);
+  const reader = new InputReader(io.stdin, new Shape(resources, world.assembly), screen.note, { recursive });
   const { manifests, problems: found } = await reader.read([path]);
   const problems = [...found];
   const skipped = new Map<string, number>();
@@ -127,8 +139,11 @@ async function recordedReviews(
       else yield { request: asked.request };
     }
   }
-  return { requests: requests(), skipped, problems };
+  const progress = (judged: number) => screen.progress("replaying", "requests", judged, manifests.length);
+  return { requests: requests(), skipped, problems, progress };
 }
+
+const MIB = 1024 * 1024;
 
 const OPERATIONS: Readonly<Record<string, AdmissionRequest["operation"]>> = {
   create: "CREATE",
@@ -137,10 +152,14 @@ const OPERATIONS: Readonly<Record<string, AdmissionRequest["operation"]>> = {
 };
 
 /** The writes of an audit log whose objects it has: level Request or RequestResponse. */
-function auditRequests(path: string, opened: OpenedWorld, io: Io): Recording {
+function auditRequests(path: string, opened: OpenedWorld, io: Io, screen: Terminal): Recording {
   const skipped = new Map<string, number>();
+  let read: LogPosition | undefined;
   async function* requests(): AsyncIterable<Recorded> {
-    for await (const event of auditEvents(path, io.stdin, () => skip(skipped, "not an audit event"))) {
+    const at = (position: LogPosition) => {
+      read = position;
+    };
+    for await (const event of auditEvents(path, io.stdin, () => skip(skipped, "not an audit event"), at)) {
       const found = await requestOf(event, opened);
       if (found === undefined) continue;
       if (typeof found === "string") skip(skipped, found);
@@ -150,7 +169,11 @@ function auditRequests(path: string, opened: OpenedWorld, io: Io): Recording {
       }
     }
   }
-  return { requests: requests(), skipped, problems: [] };
+  const progress = (judged: number) =>
+    read === undefined
+      ? screen.progress("replaying", "requests", judged, undefined)
+      : screen.progress("replaying", "MiB", Math.floor(read.bytes / MIB), Math.ceil(read.size / MIB));
+  return { requests: requests(), skipped, problems: [], progress };
 }
 
 function skip(skipped: Map<string, number>, reason: string): void {

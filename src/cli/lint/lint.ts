@@ -18,6 +18,7 @@ import { Resources } from "../../files/source/resources.ts";
 import { CONFIGURATION, configure } from "../configuration/configuration.ts";
 import { CallError, EXIT } from "../exit.ts";
 import type { Io } from "../io.ts";
+import type { ReviewFormat } from "../options.ts";
 import { ITEM_PRINTERS } from "../output/formats.ts";
 import { table } from "../output/table.ts";
 import { printable, type Terminal, terminal } from "../output/terminal.ts";
@@ -32,7 +33,8 @@ export interface LintOptions extends InputOptions {
   readonly filename?: readonly string[];
   readonly fix?: boolean;
   readonly failOn?: "warning";
-  readonly output: "text" | "table" | "json" | "yaml" | "junit" | "sarif" | "markdown" | "name" | "diff";
+  readonly output: "text" | ReviewFormat;
+  readonly changedOnly?: boolean;
   readonly quiet?: boolean;
   readonly config?: string;
   readonly featureGates?: string;
@@ -317,11 +319,12 @@ function report(
   }
   if (output === "junit" || output === "sarif" || output === "markdown" || output === "name") {
     const context = { command: "usher lint", summary: sentence, codes: codesOf(modules) };
-    const text = ITEM_PRINTERS[output](itemsOf(problems, linted, output === "name"), context);
+    const changedOnly = output === "name" || options.changedOnly === true;
+    const text = ITEM_PRINTERS[output](itemsOf(problems, linted, changedOnly), context);
     if (text !== "") screen.out(text);
     return;
   }
-  if (output === "table") printTable(problems, screen);
+  if (output === "table" || output === "wide") printTable(problems, output === "wide", screen);
   else for (const one of problems) screen.out(framed(one, screen));
   screen.out(`${problems.length === 0 ? "" : "\n"}${sentence}`);
   if (open > 0) screen.note(`${plural(open, "problem")} can be fixed with --fix; -o diff shows how`);
@@ -341,17 +344,20 @@ function dataOf({ file, line, column, severity, code, message, hint, object }: F
   };
 }
 
-function printTable(problems: readonly FileProblem[], { out, width }: Terminal): void {
+/** `wide` has the object of each problem as well. */
+function printTable(problems: readonly FileProblem[], wide: boolean, { out, width }: Terminal): void {
   if (problems.length === 0) return;
-  const rows = problems.map(({ file, line, column, severity, code, message, hint }) =>
+  const rows = problems.map(({ file, line, column, severity, code, message, hint, object = "-" }) =>
     [
       line === 0 ? file : `${file}:${line}:${column}`,
       severity,
       code,
+      ...(wide ? [object] : []),
       hint === undefined ? message : `${message}; ${hint}`,
     ].map(printable),
   );
-  for (const row of table(["PLACE", "SEVERITY", "CODE", "PROBLEM"], rows, width)) out(row);
+  const columns = ["PLACE", "SEVERITY", "CODE", ...(wide ? ["OBJECT"] : []), "PROBLEM"];
+  for (const row of table(columns, rows, width)) out(row);
 }
 
 /** As a compiler prints it, with the lines around. */

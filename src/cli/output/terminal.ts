@@ -17,7 +17,7 @@ export interface Terminal {
   /** Colours the text of `out`. */
   readonly paint: (style: Style, text: string) => string;
   /** As `Progress.show`. */
-  readonly progress: (doing: string, things: string, done: number, total: number) => void;
+  readonly progress: (doing: string, things: string, done: number, total: number | undefined) => void;
   readonly endProgress: () => void;
 }
 
@@ -78,12 +78,16 @@ const REDRAW_MS = 100;
 /** Without a terminal, such as in a CI log. */
 const LINE_MS = 10_000;
 
-/** Progress of long work: one line that is rewritten on a terminal, elsewhere a line every ten seconds. */
+/** Cells of the bar on a terminal. */
+const BAR = 20;
+
+/** Progress of long work: one line with a bar that is rewritten on a terminal, elsewhere a line every ten seconds. */
 export class Progress {
   readonly #output: Output;
   readonly #live: boolean;
   readonly #now: () => number;
-  #doing = "";
+  #work = "";
+  #done = 0;
   #started = 0;
   #shown = 0;
   #open = false;
@@ -94,17 +98,22 @@ export class Progress {
     this.#now = now;
   }
 
-  /** `doing` and `things` as in `reading 1200 of 10000 documents`. */
-  show(doing: string, things: string, done: number, total: number): void {
+  /** `doing` and `things` as in `reading 1200 of 10000 documents`. Without a total, as of a stream, the work has no end to show. */
+  show(doing: string, things: string, done: number, total: number | undefined): void {
     const now = this.#now();
-    if (doing !== this.#doing) {
-      this.#doing = doing;
+    const work = `${doing} ${things}`;
+    // The same work that begins again, such as the mutants of a second suite, has its own rate.
+    if (work !== this.#work || done < this.#done) {
+      if (work !== this.#work) this.#shown = now + (this.#live ? SILENT_MS - REDRAW_MS : 0);
+      this.#work = work;
       this.#started = now;
-      this.#shown = now + (this.#live ? SILENT_MS - REDRAW_MS : 0);
     }
+    this.#done = done;
     if (now - this.#shown < (this.#live ? REDRAW_MS : LINE_MS)) return;
     this.#shown = now;
-    const text = `${doing} ${done} of ${total} ${things}${pace(done, total, now - this.#started)}`;
+    const count = total === undefined ? `${done}` : `${done} of ${total}`;
+    const bar = this.#live && total !== undefined ? `${barOf(done, total)} ` : "";
+    const text = `${doing} ${bar}${count} ${things}${pace(done, total, now - this.#started)}`;
     this.#output.write(this.#live ? `\r\u001b[K${text}` : `${text}\n`);
     this.#open = this.#live;
   }
@@ -119,9 +128,15 @@ export class Progress {
 /** For fewer items a rate is meaningless: two replicas are not ready at 0.2 a second. */
 const FEWEST_PACED = 10;
 
-function pace(done: number, total: number, ms: number): string {
-  if (done === 0 || ms <= 0 || total < FEWEST_PACED) return "";
+function pace(done: number, total: number | undefined, ms: number): string {
+  if (done === 0 || ms <= 0 || (total ?? done) < FEWEST_PACED) return "";
   const rate = (done / ms) * 1_000;
-  const left = Math.ceil((total - done) / rate);
-  return `, ${rate < 10 ? rate.toFixed(1) : Math.round(rate)}/s, ${left} s left`;
+  const left = total === undefined ? "" : `, ${Math.ceil((total - done) / rate)} s left`;
+  return `, ${rate < 10 ? rate.toFixed(1) : Math.round(rate)}/s${left}`;
+}
+
+/** `[####................]` */
+function barOf(done: number, total: number): string {
+  const full = total === 0 ? BAR : Math.min(BAR, Math.floor((done / total) * BAR));
+  return `[${"#".repeat(full)}${".".repeat(BAR - full)}]`;
 }

@@ -76,11 +76,15 @@ export class InputTexts {
     return found;
   }
 
-  /** What kustomize makes of the directories of -k. */
+  /** The directories of -k. */
+  get kustomized(): readonly string[] {
+    return this.#options.kustomize ?? [];
+  }
+
+  /** What kustomize makes of them. */
   async built(): Promise<Texts> {
-    const { kustomize = [] } = this.#options;
     const texts = [];
-    for (const directory of kustomize)
+    for (const directory of this.kustomized)
       texts.push({ label: directory, text: await kustomized(directory), binary: [] });
     return { texts, problems: [] };
   }
@@ -165,9 +169,11 @@ export class InputReader {
       for (const text of read.texts) this.#parse(text, text.binary, manifests, problems);
     }
     if (manifests.length === 0 && problems.length === 0) {
-      throw new CallError(
-        `${names.map((name) => (name === "-" ? "stdin" : name)).join(", ")}: no objects found`,
-      );
+      const all = [
+        ...names.map((name) => (name === "-" ? "stdin" : name)),
+        ...(whole ? this.#texts.kustomized : []),
+      ];
+      throw new CallError(`${all.join(", ")}: no objects found`);
     }
     return { manifests, problems };
   }

@@ -19,7 +19,7 @@ export async function kustomized(directory: string): Promise<string> {
     throw new CallError(`-k ${directory}: ${program} ${verb} failed: ${built.reason}`);
   }
   throw new CallError(
-    `-k ${directory}: needs kubectl or kustomize in PATH, and neither is there; install one, or pipe its output: kustomize build ${directory} | usher review -`,
+    `-k ${directory}: needs kubectl or kustomize in PATH, and neither is there; install one, or give a file with the manifests that it builds`,
   );
 }
 

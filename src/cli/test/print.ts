@@ -1,13 +1,18 @@
 import type { Json, JsonObject } from "../../core/json.ts";
+import type { ReportItem } from "../../core/module/command.ts";
+import type { Code } from "../../core/module/module.ts";
 import { fieldPath } from "../../core/path.ts";
 import { expectedObject, type Mismatch } from "../../core/suite/expectation.ts";
+import { SUITE } from "../../core/suite/suite.ts";
+import type { ReviewFormat } from "../options.ts";
+import { ITEM_PRINTERS } from "../output/formats.ts";
 import { junitText } from "../output/junit.ts";
 import { table } from "../output/table.ts";
 import { printable, SILENT, type Terminal } from "../output/terminal.ts";
 import { unifiedDiff } from "../output/unified-diff.ts";
 import { versioned } from "../output/versioned.ts";
 import { yamlText } from "../output/yaml.ts";
-import { printTrace } from "../review/print.ts";
+import { objectName, printTrace } from "../review/print.ts";
 import { describeProblems, problemData } from "../review/problems.ts";
 import { type MutantResult, type Mutation, scoreOf } from "./mutate.ts";
 import type { CaseResult, SuiteResult } from "./run-suite.ts";
@@ -17,11 +22,15 @@ export interface TestedSuite extends SuiteResult {
   readonly mutation?: Mutation;
 }
 
-export type TestFormat = "table" | "json" | "junit" | "markdown" | "github";
+export type TestFormat = Exclude<ReviewFormat, "name"> | "github";
 
 export interface PrintOptions {
   readonly output: TestFormat;
   readonly minScore: number;
+  /** Leaves out cases that pass, and mutants that a case notices. */
+  readonly changedOnly: boolean;
+  /** Explains the codes of problems. */
+  readonly codes: readonly Code[];
 }
 
 type Status = "passed" | "failed" | "error";
@@ -52,34 +61,69 @@ export function printSuites(suites: readonly TestedSuite[], options: PrintOption
     ...(mutation?.problems ?? []),
   ]);
   for (const text of describeProblems(problems)) screen.complain(text);
-  PRINTERS[options.output](suites, screen, options);
+  const shown = suites.map((suite) => ({
+    ...suite,
+    shown: options.changedOnly ? suite.cases.filter((one) => statusOf(one) !== "passed") : suite.cases,
+  }));
+  PRINTERS[options.output](shown, screen, options);
+}
+
+/** A suite with the cases to show; the summary counts all. */
+interface ShownSuite extends TestedSuite {
+  readonly shown: readonly CaseResult[];
 }
 
 const PRINTERS: Readonly<
-  Record<TestFormat, (suites: readonly TestedSuite[], screen: Terminal, options: PrintOptions) => void>
+  Record<TestFormat, (suites: readonly ShownSuite[], screen: Terminal, options: PrintOptions) => void>
 > = {
   table: printTables,
-  json: (suites, { out }) =>
-    out(JSON.stringify(versioned("Test", reportOf(suites) as unknown as JsonObject), null, 2)),
+  wide: printTables,
+  json: (suites, { out }, options) => out(JSON.stringify(reportOf(suites, options), null, 2)),
+  yaml: (suites, { out }, options) => out(yamlText(reportOf(suites, options))),
   junit: (suites, { out }) => out(junitText(suites.map(junitSuite))),
+  sarif: (suites, { out }, { codes, minScore }) =>
+    out(
+      ITEM_PRINTERS.sarif(
+        suites.flatMap((suite) => itemsOf(suite, minScore)),
+        { command: "usher test", summary: summaryOf(suites), codes: [...codes, ...TEST_CODES] },
+      ),
+    ),
   markdown: printMarkdown,
+  diff: (suites, { out }) => {
+    for (const { file, cases } of suites)
+      for (const one of cases) {
+        if (statusOf(one) !== "failed") continue;
+        const at = `${file.input.label}:${one.line}`;
+        const [, , ...lines] = diffOf(one);
+        if (lines.length > 0)
+          for (const line of [`--- ${at} (expected)`, `+++ ${at} (result)`, ...lines]) out(printable(line));
+      }
+  },
   github: printAnnotations,
 };
 
-function printTables(suites: readonly TestedSuite[], screen: Terminal, { minScore }: PrintOptions): void {
+function printTables(
+  suites: readonly ShownSuite[],
+  screen: Terminal,
+  { minScore, output }: PrintOptions,
+): void {
   const { out, width } = screen;
-  const rows = suites.flatMap(({ file, cases }) =>
-    cases.map((one) => [
+  const wide = output === "wide";
+  const rows = suites.flatMap(({ file, shown }) =>
+    shown.map((one) => [
       statusOf(one),
       one.decision?.verdict ?? "-",
+      ...(wide ? [one.result === undefined ? "-" : objectName(one.result)] : []),
       `${printable(file.input.label)}:${one.line}`,
       printable(one.one.name),
     ]),
   );
-  if (rows.length > 0) for (const line of table(["RESULT", "VERDICT", "AT", "CASE"], rows, width)) out(line);
+  const columns = ["RESULT", "VERDICT", ...(wide ? ["OBJECT"] : []), "AT", "CASE"];
+  if (rows.length > 0) for (const line of table(columns, rows, width)) out(line);
   for (const suite of suites)
     for (const one of suite.cases) if (statusOf(one) === "failed") printFailure(suite, one, screen);
-  if (rows.length > 0) out(`\n${summaryOf(suites)}`);
+  if (suites.some(({ cases }) => cases.length > 0))
+    out(`${rows.length === 0 ? "" : "\n"}${summaryOf(suites)}`);
   for (const { file, mutation } of suites) {
     if (mutation === undefined) continue;
     const missed = missedOf(mutation.mutants);
@@ -169,13 +213,14 @@ function summaryOf(suites: readonly TestedSuite[]): string {
   return `${cases.length} ${cases.length === 1 ? "case" : "cases"}: ${count("passed")} passed, ${count("failed")} failed${errors === 0 ? "" : `, ${errors} with errors`}`;
 }
 
-function reportOf(suites: readonly TestedSuite[]) {
+function reportOf(suites: readonly ShownSuite[], { changedOnly }: PrintOptions): JsonObject {
   const cases = suites.flatMap((suite) => suite.cases);
   const count = (wanted: Status) => cases.filter((one) => statusOf(one) === wanted).length;
-  return {
-    suites: suites.map(({ file, cases: own, problems, mutation }) => ({
+  const mutantsOf = ({ mutants }: Mutation) => (changedOnly ? missedOf(mutants) : mutants);
+  const data = {
+    suites: suites.map(({ file, shown: listed, problems, mutation }) => ({
       file: file.input.label,
-      cases: own.map((one) => ({
+      cases: listed.map((one) => ({
         name: one.one.name,
         line: one.line,
         result: statusOf(one),
@@ -195,7 +240,7 @@ function reportOf(suites: readonly TestedSuite[]) {
         ? {}
         : {
             score: scoreOf(mutation.mutants),
-            mutants: mutation.mutants.map(({ path, ...one }) => ({ ...one, path: fieldPath(path) })),
+            mutants: mutantsOf(mutation).map(({ path, ...one }) => ({ ...one, path: fieldPath(path) })),
           }),
     })),
     summary: {
@@ -205,9 +250,70 @@ function reportOf(suites: readonly TestedSuite[]) {
       errors: count("error"),
     },
   };
+  return versioned("Test", data as unknown as JsonObject);
 }
 
-function junitSuite({ file, cases, problems, mutation }: TestedSuite) {
+/** Findings without a code of their own. */
+const TEST_CODES: readonly Code[] = [
+  {
+    code: "failed-case",
+    title: "A case does not hold",
+    meaning: "The policies decide otherwise than the case expects.",
+    remedy:
+      "Correct the policy. Where the new decision is right, correct the expectation, or record it with usher test --update.",
+  },
+  {
+    code: "unnoticed-mutant",
+    title: "No case notices a weaker policy",
+    meaning: "Every case of the suite still holds with this part of the policy removed or weakened.",
+    remedy: "Add a case that the part decides, or say under equivalent why no case can.",
+  },
+];
+
+/** Cases and mutants, for the formats of pipelines. */
+function itemsOf({ file, shown: listed, problems, mutation }: ShownSuite, minScore: number): ReportItem[] {
+  const label = file.input.label;
+  const suite = { kind: SUITE.kind, name: label };
+  const found = (list: CaseResult["problems"]) =>
+    problemData(list).map(({ code, message, hint, file: where, line }) => ({
+      level: "error" as const,
+      code,
+      message,
+      ...(hint === undefined ? {} : { hint }),
+      at: { file: where, ...(line === undefined ? {} : { line }) },
+    }));
+  const isLow = mutation !== undefined && scoreOf(mutation.mutants) < minScore;
+  return [
+    { object: suite, verdict: "error", findings: found([...problems, ...(mutation?.problems ?? [])]) },
+    ...listed.map((one) => ({
+      object: { kind: "TestCase", name: one.one.name },
+      verdict: statusOf(one),
+      at: { file: label, line: one.line },
+      findings: [
+        ...found(one.problems),
+        ...one.mismatches.map((mismatch) => ({
+          level: "error" as const,
+          code: "failed-case",
+          message: describe(mismatch),
+        })),
+      ],
+    })),
+    ...missedOf(mutation?.mutants ?? []).map((one) => ({
+      object: suite,
+      verdict: "unnoticed",
+      ...(one.file === "" ? {} : { at: { file: one.file, line: one.line } }),
+      findings: [
+        {
+          level: isLow ? ("error" as const) : ("note" as const),
+          code: "unnoticed-mutant",
+          message: `no case notices: ${one.policy} ${shownField(one)} ${one.change}`,
+        },
+      ],
+    })),
+  ];
+}
+
+function junitSuite({ file, shown: listed, problems, mutation }: ShownSuite) {
   const label = file.input.label;
   const failed = (name: string, type: "failure" | "error", message: string, text: string) => ({
     name,
@@ -218,7 +324,7 @@ function junitSuite({ file, cases, problems, mutation }: TestedSuite) {
     name: label,
     file: label,
     cases: [
-      ...cases.map((one) => {
+      ...listed.map((one) => {
         const status = statusOf(one);
         const base = { name: one.one.name, seconds: one.ms / 1_000 };
         if (status === "passed") return base;
@@ -251,10 +357,10 @@ function traceLines({ result }: CaseResult): string[] {
   return lines;
 }
 
-function printMarkdown(suites: readonly TestedSuite[], { out }: Terminal, { minScore }: PrintOptions): void {
+function printMarkdown(suites: readonly ShownSuite[], { out }: Terminal, { minScore }: PrintOptions): void {
   out(`| case | result | verdict | at |\n| --- | --- | --- | --- |`);
-  for (const { file, cases } of suites)
-    for (const one of cases)
+  for (const { file, shown: listed } of suites)
+    for (const one of listed)
       out(
         `| ${cell(one.one.name)} | ${statusOf(one)} | ${one.decision?.verdict ?? "-"} | ${cell(`${file.input.label}:${one.line}`)} |`,
       );

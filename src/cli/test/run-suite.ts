@@ -82,13 +82,16 @@ export interface SuiteResult {
 export class SuiteRunner {
   readonly #io: Io;
   readonly #screen: Terminal;
+  readonly #release: { readonly kubernetesVersion?: string };
   readonly #files = new NamedFiles();
   readonly #stages = new Map<string, Promise<SuiteStage | undefined>>();
   readonly #extended = new Map<SuiteFile, Map<SuiteStage, SuiteStage>>();
 
-  constructor(io: Io, screen: Terminal) {
+  /** @param release The release of Kubernetes in place of that of each suite's configuration. */
+  constructor(io: Io, screen: Terminal, release?: string) {
     this.#io = io;
     this.#screen = screen;
+    this.#release = release === undefined ? {} : { kubernetesVersion: release };
   }
 
   async stop(): Promise<void> {
@@ -171,7 +174,8 @@ export class SuiteRunner {
   }
 
   async #open(paths: readonly string[], config: string | undefined): Promise<SuiteStage | undefined> {
-    const options = { source: paths, strict: true, ...(config === undefined ? {} : { config }) };
+    const configured = config === undefined ? {} : { config };
+    const options = { source: paths, strict: true, ...configured, ...this.#release };
     const assembly = await assembleFor(options, this.#io);
     const { source, faulty, stop } = await openRead(options, assembly, this.#screen, { objectsOnly: true });
     if (faulty) {

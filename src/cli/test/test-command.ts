@@ -1,6 +1,14 @@
 import { type Command, InvalidArgumentError } from "commander";
 import type { Io } from "../io.ts";
-import { CLUSTER, calling, evaluating, output, sourceFlag } from "../options.ts";
+import {
+  CHANGED_ONLY,
+  CLUSTER,
+  calling,
+  evaluating,
+  KUBERNETES_VERSION,
+  output,
+  sourceFlag,
+} from "../options.ts";
 import type { Outcome } from "../program.ts";
 
 /** `usher test` */
@@ -28,7 +36,15 @@ export function testCommand(usher: Command, io: Io, outcome: Outcome): void {
     )
     .option(CLUSTER[0], "with --record: read a live cluster (the default without --source)")
     .option("-n, --namespace <name>", "with --record: only workloads of this namespace")
-    .addOption(output(["table", "json", "junit", "markdown", "github"], "table", "output format"));
+    .option(...KUBERNETES_VERSION)
+    .option(...CHANGED_ONLY)
+    .addOption(
+      output(
+        ["table", "wide", "json", "yaml", "junit", "sarif", "markdown", "diff", "github"],
+        "table",
+        "output format; diff shows the expected and the real manifest of failing cases",
+      ),
+    );
   evaluating(calling(test))
     .addHelpText(
       "after",

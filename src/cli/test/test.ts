@@ -1,3 +1,5 @@
+import { codesOf } from "../../core/module/codes.ts";
+import { loadModules } from "../../core/module/declaration.ts";
 import { CallError, EXIT } from "../exit.ts";
 import type { WorldOptions } from "../foresight/open-world.ts";
 import type { Io } from "../io.ts";
@@ -14,6 +16,7 @@ export interface TestOptions extends WorldOptions {
   readonly update?: boolean;
   readonly record?: string;
   readonly output: TestFormat;
+  readonly changedOnly?: boolean;
 }
 
 /** Runs test suites; returns the exit code. */
@@ -24,10 +27,10 @@ export async function test(names: readonly string[], options: TestOptions, io: I
     return record(options.record, options, io);
   }
   const screen = terminal(io, options);
-  const { minScore = 1, output } = options;
+  const { minScore = 1, output, changedOnly = false } = options;
   const { suites, problems } = await readSuites(names, { recording: options.update === true });
   for (const text of describeProblems(problems)) screen.complain(text);
-  const runner = new SuiteRunner(io, screen);
+  const runner = new SuiteRunner(io, screen, options.kubernetesVersion);
   try {
     const total = suites.reduce((sum, { suite }) => sum + suite.cases.length, 0);
     let done = 0;
@@ -45,7 +48,8 @@ export async function test(names: readonly string[], options: TestOptions, io: I
     }
     screen.endProgress();
     if (options.update === true) return await recordResults(tested);
-    printSuites(tested, { output, minScore }, screen);
+    const codes = codesOf(await loadModules(io.modules));
+    printSuites(tested, { output, minScore, changedOnly, codes }, screen);
     if (options.mutate === true && tested.some(({ mutation }) => mutation === undefined))
       screen.note("mutants are tried once every case of a suite passes without errors");
     if (problems.length > 0 || tested.some(hasErrors)) return EXIT.wrong;
@@ -73,12 +77,14 @@ export async function test(names: readonly string[], options: TestOptions, io: I
 
 function checkCall(names: readonly string[], options: TestOptions): void {
   const { record, update, mutate: mutating, minScore, source, cluster, kubeconfig, context } = options;
-  const { config, featureGates, namespace } = options;
+  const { config, featureGates, namespace, kubernetesVersion } = options;
   if (record !== undefined) {
     if (names.length > 0 || update === true || mutating === true)
       throw new CallError("--record makes a suite: name no suite, and neither --update nor --mutate");
-    if (featureGates !== undefined)
-      throw new CallError("--feature-gates can't be recorded: write the gates into the file of --config");
+    if ((featureGates ?? kubernetesVersion) !== undefined)
+      throw new CallError(
+        "--feature-gates and --kubernetes-version can't be recorded: write both into the file of --config",
+      );
     return;
   }
   if (names.length === 0) throw new CallError("specify test suites: files or directories");
