@@ -122,8 +122,14 @@ async function write(
   return { allowed: response["allowed"], warnings: listAt(response, "warnings").map(String) };
 }
 
-const replica = (i: number, name = "web-5d", where = "shop") =>
-  pod({ name: `${name}-${i}`, namespace: where, owner: controlledBy("apps/v1", "ReplicaSet", name) });
+/** A pod of a Deployment, by way of a ReplicaSet. */
+const replica = (i: number, name = "web", where = "shop") =>
+  pod({
+    name: `${name}-5d-${i}`,
+    namespace: where,
+    labels: { "pod-template-hash": "5d" },
+    owner: controlledBy("apps/v1", "ReplicaSet", `${name}-5d`),
+  });
 
 const zone = (value: string, more: JsonObject = {}) =>
   clusterPolicy("zone", { namespaceSelector: {}, podSelector: {}, nodeSelector: { zone: value }, ...more });
@@ -152,15 +158,20 @@ const WRITES: Readonly<Record<string, readonly [JsonObject, Cluster, readonly (s
     { policies: [zone("a")], pods: [replica(0), replica(1), pod({ name: "alone", namespace: "lab" })] },
     [
       "if created again, 3 existing pods would be changed (looked at 3 of 3 pods)",
-      "ReplicaSet shop/web-5d, Pod lab/alone: - nodeSelector zone=a, + nodeSelector zone=b",
+      "Deployment shop/web, Pod lab/alone: - nodeSelector zone=a, + nodeSelector zone=b",
     ],
   ],
   PodSchedulingPolicy: [
     namespacedPolicy("lab", "zone", { podSelector: {}, nodeSelector: { zone: "b" } }),
-    { pods: [replica(0), pod({ name: "alone", namespace: "lab" })] },
+    {
+      pods: [
+        replica(0),
+        pod({ name: "bare-x1", namespace: "lab", owner: controlledBy("apps/v1", "ReplicaSet", "bare") }),
+      ],
+    },
     [
       "if created again, 1 existing pod would be changed (looked at 1 of 1 pods)",
-      "Pod lab/alone: + nodeSelector zone=b",
+      "ReplicaSet lab/bare: + nodeSelector zone=b",
     ],
   ],
   NodeSchedulingPolicy: [
@@ -282,7 +293,7 @@ describe("the write of a policy is answered with warnings about what it changes"
     expect(own[0]).toBe(
       "if created again, 1 existing pod would be changed, 9 admitted with a warning (looked at 10 of 10 pods)",
     );
-    expect(own[1]).toBe("ReplicaSet shop/web-5d: + nodeSelector zone=b");
+    expect(own[1]).toBe("Deployment shop/web: + nodeSelector zone=b");
     expect(own[2]).toMatch(/^Pod shop\/app-0: .*USHER-P01/);
     expect(own.at(-1)).toBe("and 5 more outcomes; usher diff shows all of them");
   });

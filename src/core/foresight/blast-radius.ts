@@ -1,6 +1,13 @@
 import type { Assembly } from "../evaluate/assembly.ts";
 import type { JsonObject } from "../json.ts";
-import { controllerOf, isBeingDeleted, isMirrorPod, nameOf, namespaceOf } from "../kubernetes/object.ts";
+import {
+  controllerOf,
+  isBeingDeleted,
+  isMirrorPod,
+  labelsOf,
+  nameOf,
+  namespaceOf,
+} from "../kubernetes/object.ts";
 import { isFinished } from "../kubernetes/pod-state.ts";
 import type { WorkloadKind } from "../kubernetes/workloads.ts";
 import { resourceMatches } from "../module/hook.ts";
@@ -200,7 +207,15 @@ function workloadOf(pod: JsonObject): { readonly key: string; readonly object: D
     name: nameOf(pod),
     uid: "",
   };
-  return { key: `${kind} ${namespace}/${name} ${uid}`, object: { apiVersion, kind, namespace, name } };
+  const object = deploymentOf(pod, kind, name) ?? { apiVersion, kind, name };
+  return { key: `${kind} ${namespace}/${name} ${uid}`, object: { ...object, namespace } };
+}
+
+/** The Deployment controller adds the hash of the template to the name of a ReplicaSet, and to the labels of its pods. */
+function deploymentOf(pod: JsonObject, controllerKind: string, controllerName: string) {
+  const suffix = `-${labelsOf(pod)?.["pod-template-hash"]}`;
+  if (controllerKind !== "ReplicaSet" || !controllerName.endsWith(suffix)) return undefined;
+  return { apiVersion: "apps/v1", kind: "Deployment", name: controllerName.slice(0, -suffix.length) };
 }
 
 /** No fact is fetched: a decision that needs one is unknown in both, and so the same. */
