@@ -31,7 +31,7 @@ export const CODES: readonly Code[] = [
     meaning:
       "The annotation openshift.io/requester says whose limit a namespace counts for. Usher sets it when the namespace is created, and only exempt users and trusted annotators may set or change it.",
     remedy:
-      "Leave the annotation out. To create namespaces for others, ask an administrator to list your user in spec.trustedAnnotators of the ProjectRequestLimit.",
+      "Leave the annotation out. If it is missing, usher's mutating webhook was not reached, or another webhook removed it: try again. To create namespaces for others, ask an administrator to list your user in spec.trustedAnnotators of the ProjectRequestLimit.",
   },
   {
     code: "USHER-Q05",

@@ -104,7 +104,7 @@ export function invalidLimits(limits: ProjectLimits): Decision {
 }
 
 export function wrongRequester(limits: ProjectLimits, request: AdmissionRequest, what: string): Decision {
-  const message = `${forbidden(request)} ${what}; only exempt users and trusted annotators may choose the requester`;
+  const message = `${forbidden(request)} ${what}`;
   return denied(limits, 403, "Forbidden", { rule: "requester", code: "USHER-Q04", message });
 }
 

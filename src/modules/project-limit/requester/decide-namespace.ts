@@ -7,6 +7,8 @@ import { isExempt, isExemptUser, isTrusted } from "../policy/limit.ts";
 import type { ProjectLimits } from "../policy/policy.ts";
 import { REQUESTER, requesterOf } from "../projects.ts";
 
+const WHO_MAY = "only exempt users and trusted annotators may choose the requester";
+
 /**
  * Evaluates a new Namespace as its requester's, and refuses a changed requester. The annotation is compared with the
  * sender, because a namespace may have bypassed mutation.
@@ -27,14 +29,16 @@ export function decideNamespace(context: Context, limits: ProjectLimits): Result
     const stored = requesterOf(request.oldObject) ?? "";
     if (written === stored) return passes("the requester stays as it is");
     if (isTrusted(limits, request.userInfo)) return passes("a trusted annotator may change the requester");
-    return refuses(`${REQUESTER} can't be changed from "${stored}" to "${written}"`);
+    return refuses(`${REQUESTER} can't be changed from "${stored}" to "${written}"; ${WHO_MAY}`);
   }
   if (request.operation !== "CREATE" || request.subResource !== "")
     return passes(`${request.operation} of a namespace is not limited`);
   const { username, groups } = request.userInfo;
   if (written === username) return decideCreation(context, limits, { username, groups });
-  if (written === "" || !isTrusted(limits, request.userInfo))
-    return refuses(`${REQUESTER} must be "${username}", got "${written}"`);
+  if (written === "")
+    return refuses(`${REQUESTER} is missing: usher did not answer when it was to be set; try again`);
+  if (!isTrusted(limits, request.userInfo))
+    return refuses(`${REQUESTER} must be "${username}", got "${written}"; ${WHO_MAY}`);
   if (isExemptUser(limits, written)) return passes(`user ${written} is exempt`);
   return decideCreation(
     context,

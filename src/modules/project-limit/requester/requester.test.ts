@@ -73,6 +73,13 @@ describe("a new namespace", () => {
     expect(await codes(namespaceRequest(user, project("shop", written)))).toEqual(result);
   });
 
+  test("without a requester is refused with the reason, and not as if its creator had forged it", async () => {
+    const { findings } = await judged(SPEC, namespaceRequest(BOB, project("shop", undefined)));
+    expect(findings.map(({ message }) => message)).toEqual([
+      'namespaces "shop" is forbidden: openshift.io/requester is missing: usher did not answer when it was to be set; try again',
+    ]);
+  });
+
   test("is limited by its requester, with any name", async () => {
     for (const name of ["shop", "kube-shop", "openshift-shop", "default"])
       expect(await codes(namespaceRequest(BOB, project(name, "bob")), SPEC, ["bob", 2])).toEqual([
