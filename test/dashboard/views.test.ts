@@ -121,6 +121,8 @@ describe("the address", () => {
     const page = await openPage("/nodes");
     await page.getByLabel("Colour by").selectOption("guard");
     await page.getByLabel("Group by").selectOption("guarded");
+    // The tile in the new group is another element.
+    await page.getByRole("heading", { name: /^ControlPlane/ }).waitFor();
     await page.locator("[data-node=cp-0]").focus();
     await page.keyboard.press("Enter");
     await page.getByRole("button", { name: /team-a\/report-0/ }).click();

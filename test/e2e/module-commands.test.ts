@@ -41,6 +41,8 @@ describeCluster("commands of a module that write", (cluster) => {
     const text = `${namespace()},alice\n`;
     const first = await tenancy(["backfill", "-", "--apply", "-o", "json"], text);
     expect(JSON.parse(first.out), first.err).toEqual({
+      apiVersion: "cli.usher.dev/v1",
+      kind: "Writes",
       results: [
         {
           object: { kind: "Namespace", name: namespace() },

@@ -185,31 +185,46 @@ describeOwnCluster("objects at the API server's limit", OPTIONS, (cluster) => {
   };
 
   /** How often each webhook answered, and how often it did not. */
-  const calls = async (): Promise<{ readonly answered: Map<string, number>; readonly failed: number }> => {
+  const calls = async () => {
     const text = String(await cluster().call("GET", "/metrics"));
     const answered = new Map<string, number>();
-    let failed = 0;
+    const failed = new Map<string, number>();
     for (const [, what, labels = "", count] of text.matchAll(
       /^apiserver_admission_webhook_(request_total|fail_open_count)\{([^}]*)\} (\d+)/gm,
     )) {
       const label = (name: string) => new RegExp(`(?:^|,)${name}="([^"]*)"`).exec(labels)?.[1] ?? "";
       if (!label("name").endsWith("usher.dev")) continue;
       const key = `${label("type")} ${label("name")}`;
-      if (what === "request_total" && label("code") === "200")
-        answered.set(key, (answered.get(key) ?? 0) + Number(count));
-      else failed += Number(count);
+      const counts = what === "request_total" && label("code") === "200" ? answered : failed;
+      counts.set(key, (counts.get(key) ?? 0) + Number(count));
     }
     return { answered, failed };
   };
 
   /** Sends a dry run. An object comes back as protobuf; text in it is still legible. */
-  const send = async (method: string, path: string, body: JsonObject | Buffer, as: Identity = ADMIN) => {
+  const sendOnce = async (method: string, path: string, body: JsonObject | Buffer, as: Identity = ADMIN) => {
     const headers = isBuiltIn(path) ? { accept: "application/vnd.kubernetes.protobuf" } : {};
     const response = await cluster().client.open(method, `${path}?dryRun=All`, body, as, { headers });
     const received = await buffer(response);
     const status = response.statusCode ?? 0;
     const said = `${status < 300 ? "" : received.toString("latin1").slice(-400)} ${response.headers["warning"] ?? ""}`;
     return { status, received, said };
+  };
+
+  /** Webhooks that did not answer, though the same request was sent three times: a busy machine is late once. */
+  const unanswered = new Set<string>();
+
+  const send = async (...request: Parameters<typeof sendOnce>) => {
+    for (let tries = 1; ; tries++) {
+      const { failed: before } = await calls();
+      const answer = await sendOnce(...request);
+      const { failed } = await calls();
+      const late = [...failed].flatMap(([name, count]) => (count === (before.get(name) ?? 0) ? [] : [name]));
+      if (late.length === 0) return answer;
+      if (tries < 3) continue;
+      for (const name of late) unanswered.add(name);
+      return answer;
+    }
   };
 
   beforeAll(async () => {
@@ -289,9 +304,9 @@ describeOwnCluster("objects at the API server's limit", OPTIONS, (cluster) => {
       (await registered()).filter((name) => (to.answered.get(name) ?? 0) === (from.answered.get(name) ?? 0));
     expect({
       wrong,
-      failed: end.failed - start.failed,
+      unanswered: [...unanswered],
       neverAsJson: await silent(start, between),
       neverAsProtobuf: (await silent(between, end)).filter((name) => !JSON_ONLY.test(name)),
-    }).toEqual({ wrong: [], failed: 0, neverAsJson: [], neverAsProtobuf: [] });
+    }).toEqual({ wrong: [], unanswered: [], neverAsJson: [], neverAsProtobuf: [] });
   }, 120_000);
 });
