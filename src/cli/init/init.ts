@@ -1,9 +1,11 @@
 import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import type { JsonObject } from "../../core/json.ts";
 import { checkSubdomain } from "../../core/kubernetes/names.ts";
-import type { Kind } from "../../core/policy/kind.ts";
+import type { Kind, Sample } from "../../core/policy/kind.ts";
 import { didYouMean } from "../../core/policy/suggest.ts";
+import { CONFIGURATION } from "../configuration/configuration.ts";
 import { CallError } from "../exit.ts";
 import type { Io } from "../io.ts";
 import { yamlText } from "../output/yaml.ts";
@@ -34,13 +36,16 @@ export async function init(given: string | undefined, options: InitOptions, io: 
     throw new CallError(
       `init has no first object of kind ${wanted}; ${didYouMean(wanted, names) ?? `it has ${names.join(", ")}`}`,
     );
-  const name = options.name ?? (await ask("Name", kind.sample.name));
+  const sample = kind.sample(Date.now());
+  const name = options.name ?? (sample.nameIsFixed ? sample.name : await ask("Name", sample.name));
   const wrong = checkSubdomain(name);
   if (wrong !== undefined) throw new CallError(`--name: ${wrong}`);
+  if (sample.nameIsFixed && name !== sample.name)
+    throw new CallError(`--name ${name}: only the ${kind.kind} named ${sample.name} counts`);
   const ci = options.ci ?? (await ask(`CI (${CI_SYSTEMS.join(", ")})`, "github"));
   if (!CI_SYSTEMS.some((one) => one === ci))
     throw new CallError(`--ci ${ci}: must be one of ${CI_SYSTEMS.join(", ")}`);
-  const files = filesOf(kind, name, ci as CiSystem).map((file) => ({
+  const files = filesOf(kind, sample, name, ci as CiSystem).map((file) => ({
     ...file,
     path: join(options.directory, file.path),
   }));
@@ -58,10 +63,13 @@ export async function init(given: string | undefined, options: InitOptions, io: 
 
 function filesOf(
   kind: Sampled,
+  sample: Sample,
   name: string,
   ci: CiSystem,
 ): { readonly path: string; readonly text: string }[] {
-  const { namespace, spec, objects = [], cases } = kind.sample;
+  const { namespace, spec, configuration, objects = [], cases, equivalent = [] } = sample;
+  // Of a name that all such kinds share, each has a file of its own.
+  const file = sample.nameIsFixed ? kind.singular : name;
   const policy = {
     apiVersion: apiVersionsOf(kind)[0],
     kind: kind.kind,
@@ -71,15 +79,30 @@ function filesOf(
   const suite = {
     apiVersion: "usher.dev/v1alpha1",
     kind: "TestSuite",
-    source: [`${name}.yaml`],
+    source: [`${file}.yaml`],
+    ...(configuration === undefined ? {} : { config: `${file}.usher.yaml` }),
     ...(objects.length === 0 ? {} : { objects }),
     cases,
+    ...(equivalent.length === 0 ? {} : { equivalent }),
+  };
+  const settings = {
+    apiVersion: apiVersionsOf(CONFIGURATION)[0],
+    kind: CONFIGURATION.kind,
+    spec: configuration,
   };
   const step = ciFile(ci, version());
   return [
-    { path: `policies/${name}.yaml`, text: `# ${kind.summary}\n${yamlText(policy)}\n` },
+    { path: `policies/${file}.yaml`, text: `# ${kind.summary}\n${yamlText(policy)}\n` },
+    ...(configuration === undefined
+      ? []
+      : [
+          {
+            path: `policies/${file}.usher.yaml`,
+            text: `# The settings under which the policy counts: usher install --config\n${yamlText(settings as JsonObject)}\n`,
+          },
+        ]),
     {
-      path: `policies/${name}.suite.yaml`,
+      path: `policies/${file}.suite.yaml`,
       text: `# Cases that the policy decides: usher test policies --mutate\n${yamlText(suite)}\n`,
     },
     ...(step === undefined ? [] : [step]),

@@ -79,12 +79,18 @@ export interface ChangedAnswer {
 /** A first object of a kind, with cases of a test suite that it decides. */
 export interface Sample {
   readonly name: string;
+  /** No object of another name counts. @default any name does */
+  readonly nameIsFixed?: true;
   readonly namespace?: string;
   readonly spec: JsonObject;
+  /** The spec of an UsherConfiguration under which the kind counts. @default the defaults */
+  readonly configuration?: JsonObject;
   /** What cases need beside the policy, such as namespaces. @default nothing */
   readonly objects?: readonly JsonObject[];
   /** As a TestSuite has them. */
   readonly cases: readonly JsonObject[];
+  /** Mutants that no case can notice, as a TestSuite has them. @default none */
+  readonly equivalent?: readonly JsonObject[];
 }
 
 /** A kind of policies that a module defines: a custom resource, or a configuration file of the same standing. */
@@ -119,7 +125,7 @@ export interface Kind<Policy = unknown> extends CustomResource {
   /** A spec that the CRD accepts and `check` refuses: its refusal shows that the API server calls usher. */
   readonly refused?: JsonObject;
   /** What `usher init` writes. @default the kind is not one to begin with */
-  readonly sample?: Sample;
+  readonly sample?: (now: number) => Sample;
   /** Runs once for each object and version. Never throws; problems belong to this policy. */
   readonly prepare: (object: JsonObject, ref: PolicyRef) => Prepared<Policy>;
 }

@@ -1,5 +1,6 @@
+import type { JsonObject } from "../../core/json.ts";
 import type { ConfigurationWrapper } from "../../core/policy/configuration.ts";
-import type { Kind } from "../../core/policy/kind.ts";
+import type { Kind, Sample } from "../../core/policy/kind.ts";
 import { checkOverride } from "./check/check-override.ts";
 import { checkPolicy } from "./check/check-policy.ts";
 import { CONTROL_PLANE } from "./groups/group.ts";
@@ -45,6 +46,72 @@ export const policyConfig: Kind<GuardPolicy> = {
   prepare: reader(CONFIGS),
 };
 
+function podOn(node: string, namespace: string, serviceAccountName: string): JsonObject {
+  const containers = [{ name: "app", image: "example.com/app:1.0" }];
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name: "app", namespace },
+    spec: { nodeName: node, serviceAccountName, containers },
+  };
+}
+
+const GPU_LABEL = { "node-role.kubernetes.io/gpu": "" };
+const KUBE_SCHEDULER = "system:kube-scheduler";
+
+const GPU_NODES: Sample = {
+  name: "cluster",
+  nameIsFixed: true,
+  configuration: {
+    featureGates: { OpenShiftNodeSchedulingPolicy: true },
+    modules: { "node-guard": { builtIn: "Kubernetes" } },
+  },
+  spec: {
+    groups: [
+      {
+        name: "gpu",
+        labelSelector: { matchLabels: GPU_LABEL },
+        mode: "Inform",
+        assigners: [KUBE_SCHEDULER],
+        workloads: ["ml/trainer"],
+        emergencyUsers: ["sre"],
+      },
+    ],
+  },
+  objects: [
+    { apiVersion: "v1", kind: "Node", metadata: { name: "gpu-0", labels: GPU_LABEL } },
+    { apiVersion: "v1", kind: "Namespace", metadata: { name: "ml" } },
+    { apiVersion: "v1", kind: "Namespace", metadata: { name: "shop" } },
+  ],
+  cases: [
+    {
+      name: "the trainer may run on a GPU node",
+      object: podOn("gpu-0", "ml", "trainer"),
+      user: KUBE_SCHEDULER,
+      expect: { verdict: "allow", events: [] },
+    },
+    {
+      name: "an emergency user may run any pod there",
+      object: podOn("gpu-0", "shop", "web"),
+      user: "sre",
+      expect: { verdict: "allow", events: [] },
+    },
+    {
+      name: "any other pod is reported, and with mode Enable it is refused",
+      object: podOn("gpu-0", "shop", "web"),
+      user: KUBE_SCHEDULER,
+      expect: { verdict: "allow", events: [{ type: "Warning", reason: "NodeGuardWouldDeny" }] },
+    },
+  ],
+  equivalent: [
+    {
+      policy: "UsherConfiguration",
+      path: "spec.modules.node-guard.builtIn",
+      reason: "no case is about control-plane nodes",
+    },
+  ],
+};
+
 export const policy: Kind<GuardPolicy> = {
   group: GROUP,
   kind: "NodeSchedulingPolicy",
@@ -81,6 +148,7 @@ export const policy: Kind<GuardPolicy> = {
     },
   ],
   registered: [GATE_ON],
+  sample: () => GPU_NODES,
   check: checkPolicy(POLICIES, ["spec", "groups"]),
   prepare: reader(POLICIES),
 };

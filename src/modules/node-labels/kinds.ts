@@ -136,7 +136,7 @@ export const labels: Kind<Policy> = {
     ...contradictorySelector(prepareRule(object, UNNAMED).policy?.selector, ["spec", "nodeSelector"]),
     ...inertHere(object, installation),
   ],
-  sample: {
+  sample: () => ({
     name: "edge-nodes",
     namespace: "usher-system",
     spec: { nodeNamePatterns: ["edge-.*"], labels: { "example.com/pool": "edge" } },
@@ -152,7 +152,7 @@ export const labels: Kind<Policy> = {
         expect: { verdict: "allow" },
       },
     ],
-  },
+  }),
   // A CRD can't validate a regular expression.
   refused: { nodeNamePatterns: ["("], labels: { "example.com/label": "" } },
   prepare: prepareRule,
@@ -213,8 +213,27 @@ export const ownedLabels: Kind<Policy> = {
     ...prepareOwnership(object, UNNAMED).problems,
     ...inertHere(object, installation),
   ],
+  sample: () => ({
+    name: "site-labels",
+    namespace: "usher-system",
+    spec: { domain: "example.com" },
+    cases: [
+      {
+        name: "a label of the domain that no rule sets is removed",
+        operation: "RECONCILE",
+        object: { apiVersion: "v1", kind: "Node", metadata: { name: "a", labels: SITE_LABELS } },
+        expect: {
+          verdict: "patch",
+          removed: ["metadata.labels[example.com/site]"],
+          untouched: ["metadata.labels[example.org/site]"],
+        },
+      },
+    ],
+  }),
   prepare: prepareOwnership,
 };
+
+const SITE_LABELS = { "example.com/site": "north", "example.org/site": "north" };
 
 const UNNAMED = { kind: "", name: "" };
 

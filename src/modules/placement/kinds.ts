@@ -120,6 +120,35 @@ function check(scope: "Cluster" | "Namespaced"): NonNullable<Kind["check"]> {
   };
 }
 
+function podOf(namespace: string, labels?: JsonObject): JsonObject {
+  const containers = [{ name: "app", image: "example.com/app:1.0" }];
+  const metadata = { name: "app", namespace, ...(labels === undefined ? {} : { labels }) };
+  return { apiVersion: "v1", kind: "Pod", metadata, spec: { containers } };
+}
+
+const FAST_DISKS: Sample = {
+  name: "fast-disks",
+  namespace: "shop",
+  spec: { podSelector: { matchLabels: { disk: "fast" } }, nodeSelector: { disk: "nvme" } },
+  objects: [
+    { apiVersion: "v1", kind: "Namespace", metadata: { name: "shop" } },
+    { apiVersion: "v1", kind: "Namespace", metadata: { name: "lab" } },
+  ],
+  cases: [
+    {
+      name: "a pod that asks for fast disks runs where they are",
+      object: podOf("shop", { disk: "fast" }),
+      expect: { verdict: "patch", fields: { "spec.nodeSelector.disk": "nvme" } },
+    },
+    { name: "any other pod runs anywhere", object: podOf("shop"), expect: { verdict: "allow" } },
+    {
+      name: "a pod of another namespace runs anywhere",
+      object: podOf("lab", { disk: "fast" }),
+      expect: { verdict: "allow" },
+    },
+  ],
+};
+
 export const podSchedulingPolicy: Kind<PlacementPolicy> = {
   group: GROUP,
   kind: "PodSchedulingPolicy",
@@ -131,15 +160,11 @@ export const podSchedulingPolicy: Kind<PlacementPolicy> = {
   summary: "scheduling criteria for the pods of one namespace",
   versions: [version(namespaced, CEL_RULES)],
   check: check("Namespaced"),
+  sample: () => FAST_DISKS,
   changedAnswer: CHANGED_ANSWER,
   refused: REFUSED_SPEC,
   prepare: (object, ref: PolicyRef) => preparePolicy(object, ref, "Namespaced"),
 };
-
-function podOf(namespace: string): JsonObject {
-  const containers = [{ name: "app", image: "example.com/app:1.0" }];
-  return { apiVersion: "v1", kind: "Pod", metadata: { name: "app", namespace }, spec: { containers } };
-}
 
 const DATA_TOLERATION = { key: "dedicated", operator: "Equal", value: "data", effect: "NoSchedule" };
 
@@ -179,7 +204,7 @@ export const clusterPodSchedulingPolicy: Kind<PlacementPolicy> = {
   summary: "scheduling criteria for pods of selected namespaces",
   versions: [version(clusterWide, [...CEL_RULES, labelKeys("namespaceSelector", "matchLabels")])],
   check: check("Cluster"),
-  sample: TEAM_POOL,
+  sample: () => TEAM_POOL,
   changedAnswer: CHANGED_ANSWER,
   refused: REFUSED_SPEC,
   prepare: (object, ref: PolicyRef) => preparePolicy(object, ref, "Cluster"),

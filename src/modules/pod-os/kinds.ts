@@ -1,7 +1,8 @@
 import { z } from "zod";
+import type { JsonObject } from "../../core/json.ts";
 import { DNS_LABEL_PATTERN, MAX_NAMES, NAME_LENGTH } from "../../core/kubernetes/schemas/bounds.ts";
 import { labelSelector } from "../../core/kubernetes/schemas.ts";
-import type { Kind } from "../../core/policy/kind.ts";
+import type { Kind, Sample } from "../../core/policy/kind.ts";
 import { type Exception, exceptionProblems, prepareException } from "./exceptions/exceptions.ts";
 import { exceptionStatus, missingNamespaces } from "./exceptions/status.ts";
 import { REPLACES } from "./settings.ts";
@@ -49,6 +50,60 @@ const spec = z.strictObject({
   }),
 });
 
+const DAY_MS = 24 * 60 * 60_000;
+
+function exporterOf(serviceAccountName: string): JsonObject {
+  const containers = [{ name: "exporter", image: "example.com/exporter:1.0" }];
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name: "exporter", namespace: "monitoring" },
+    spec: { serviceAccountName, hostPID: true, containers },
+  };
+}
+
+/** An exception ends within a year, so the first one ends a quarter after it is written. */
+function exporterSample(now: number): Sample {
+  const day = (days: number) =>
+    new Date(Math.floor(now / DAY_MS) * DAY_MS + days * DAY_MS).toISOString().replace(".000Z", "Z");
+  const expires = day(90);
+  const labels = { "pod-security.kubernetes.io/enforce": "baseline" };
+  const refused = { verdict: "deny", causes: [{ reason: "hostNamespaces", field: "spec.hostPID" }] };
+  return {
+    name: "node-exporter",
+    configuration: { modules: { "pod-os": { podSecurity: { mode: "Replace" } } } },
+    spec: {
+      checks: ["hostNamespaces"],
+      namespaces: ["monitoring"],
+      serviceAccounts: ["node-exporter"],
+      owner: "observability",
+      reason: "reads the processes of the host",
+      expires,
+    },
+    objects: [{ apiVersion: "v1", kind: "Namespace", metadata: { name: "monitoring", labels } }],
+    cases: [
+      {
+        name: "the exporter may see the processes of the host",
+        time: day(89),
+        object: exporterOf("node-exporter"),
+        expect: { verdict: "allow" },
+      },
+      {
+        name: "the exporter is refused once the exception has ended",
+        time: day(90.5),
+        object: exporterOf("node-exporter"),
+        expect: refused,
+      },
+      {
+        name: "a pod of another service account is refused",
+        time: day(89),
+        object: exporterOf("default"),
+        expect: refused,
+      },
+    ],
+  };
+}
+
 export const podSecurityException: Kind<Exception> = {
   group: "usher.dev",
   kind: "PodSecurityException",
@@ -83,6 +138,7 @@ export const podSecurityException: Kind<Exception> = {
     ...exceptionProblems(object, now),
     ...missingNamespaces(object, view),
   ],
+  sample: exporterSample,
   // Only usher compares it with the time.
   refused: { checks: ["hostPathVolumes"], namespaces: ["default"], expires: "2000-01-01T00:00:00Z" },
   prepare: prepareException,

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { refOf } from "../../core/evaluate/assembly.ts";
 import { at, type JsonObject, listAt } from "../../core/json.ts";
 import { conditions } from "../../core/policy/condition.ts";
-import { type Kind, kindResource } from "../../core/policy/kind.ts";
+import { type Kind, kindResource, type Sample } from "../../core/policy/kind.ts";
 import type { View } from "../../core/view/view.ts";
 import { type ProjectLimits, SINGLETON } from "./policy/policy.ts";
 import { checkLimits, ignoredName, prepareLimits } from "./policy/prepare.ts";
@@ -45,6 +45,35 @@ function operatorsStatus({ configHash, certHash, desired, ready, ...status }: Js
   const fields = Object.entries({ configHash, certHash, desired, ready });
   return { ...Object.fromEntries(fields.filter(([, value]) => value !== undefined)), conditions };
 }
+
+function namespaceOf(user: string, number: number): JsonObject {
+  const annotations = { "openshift.io/requester": user };
+  return { apiVersion: "v1", kind: "Namespace", metadata: { name: `${user}-${number}`, annotations } };
+}
+
+const NEXT = { apiVersion: "v1", kind: "Namespace", metadata: { name: "next" } };
+const REFUSED_THIRD = "cannot create more than 3 project(s)";
+
+const THREE_EACH: Sample = {
+  name: SINGLETON,
+  nameIsFixed: true,
+  spec: { limits: [{ groups: ["system:authenticated"], maxProjects: 3 }], namespaces: {} },
+  objects: [1, 2, 3].map((number) => namespaceOf("alice", number)),
+  cases: [
+    {
+      name: "a user with three namespaces gets no fourth",
+      object: NEXT,
+      user: "alice",
+      expect: { verdict: "deny", codes: ["USHER-Q01"], causes: [{ message: REFUSED_THIRD }] },
+    },
+    {
+      name: "a user with fewer gets one, which has its requester",
+      object: NEXT,
+      user: "bob",
+      expect: { verdict: "patch", fields: { "metadata.annotations[openshift.io/requester]": "bob" } },
+    },
+  ],
+};
 
 export const projectRequestLimit: Kind<ProjectLimits> = {
   group: "operator.project.openshift.io",
@@ -103,6 +132,7 @@ export const projectRequestLimit: Kind<ProjectLimits> = {
     },
   ],
   check: (object, view) => [...checkLimits(object), ...ignoredName(object), ...checkEnforced(object, view)],
+  sample: () => THREE_EACH,
   // The CRD bounds a key, and only usher its prefix.
   refused: { limits: [{ selector: { [`${"a".repeat(254)}/a`]: "" }, maxProjects: 1 }] },
   othersStatus: operatorsStatus,
