@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { tmpdir } from "node:os";
@@ -10,7 +10,15 @@ import { createClient } from "../../src/cluster/client/https-client.ts";
 import { inClusterCredentials } from "../../src/cluster/credentials/in-cluster.ts";
 import { kubeconfigCredentials } from "../../src/cluster/credentials/kubeconfig.ts";
 import { type JsonObject, stringAt } from "../../src/core/json.ts";
+import { usher } from "../cli/usher.ts";
 import { describeCluster, testNamespace } from "../cluster/describe.ts";
+
+const POD = JSON.stringify({
+  apiVersion: "v1",
+  kind: "Pod",
+  metadata: { name: "p" },
+  spec: { containers: [{ name: "c", image: "app:1" }] },
+});
 
 describeCluster("credentials for the API server", (cluster) => {
   const namespace = testNamespace(cluster);
@@ -90,6 +98,52 @@ describeCluster("credentials for the API server", (cluster) => {
     const plugin = await clientBy(await kubeconfig({ exec }));
     expect(await whoAmI(plugin)).toBe(userOf("third"));
     for (const client of [certificate, inline, plugin]) client.close();
+  });
+
+  test("acts as another user with the rights of constrained impersonation, and says clearly what is refused without them", async () => {
+    const token = await account("actor");
+    const as = `jane-${namespace()}`;
+    const file = await kubeconfig({ token, as });
+    const source = join(folder, "no-policies");
+    await mkdir(source);
+    const run = () =>
+      usher(["review", "-", "--source", source, "--cluster", "--kubeconfig", file], { stdin: POD });
+    const refusal =
+      /the kubeconfig's user has "as", and the API server refuses to act as another user: .*cannot impersonate.*Use a context without "as"/;
+    const without = await run();
+    expect([without.code, without.err]).toEqual([3, expect.stringMatching(refusal)]);
+
+    const name = `acts-${namespace()}`;
+    const grant = async (rules: readonly JsonObject[]): Promise<void> => {
+      const rbac = "/apis/rbac.authorization.k8s.io/v1";
+      await cluster().call("POST", `${rbac}/clusterroles`, { metadata: { name }, rules });
+      await cluster().call("POST", `${rbac}/clusterrolebindings`, {
+        metadata: { name },
+        roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name },
+        subjects: [{ kind: "ServiceAccount", namespace: namespace(), name: "actor" }],
+      });
+    };
+    await grant([
+      {
+        apiGroups: ["authentication.k8s.io"],
+        resources: ["users"],
+        resourceNames: [as],
+        verbs: ["impersonate:user-info"],
+      },
+      {
+        apiGroups: ["authentication.k8s.io"],
+        resources: ["selfsubjectreviews"],
+        verbs: ["impersonate-on:user-info:create"],
+      },
+    ]);
+    const client = await clientBy(file);
+    await expect.poll(() => whoAmI(client), { timeout: 20_000 }).toBe(as);
+    client.close();
+    // It may act as jane, but for no other request.
+    const partly = await run();
+    expect([partly.code, partly.err]).toEqual([3, expect.stringMatching(refusal)]);
+    for (const kind of ["clusterroles", "clusterrolebindings"])
+      await cluster().call("DELETE", `/apis/rbac.authorization.k8s.io/v1/${kind}/${name}`);
   });
 
   test("rejects a server with another name, unless the kubeconfig has tls-server-name", async () => {

@@ -4,6 +4,7 @@ import { DiscoveryError } from "../../cluster/client/discovery.ts";
 import { createClient } from "../../cluster/client/https-client.ts";
 import { inClusterCredentials, isInCluster } from "../../cluster/credentials/in-cluster.ts";
 import { kubeconfigCredentials } from "../../cluster/credentials/kubeconfig.ts";
+import { stringAt } from "../../core/json.ts";
 import { NotReadyError } from "../../operator/install/install.ts";
 import { CallError, EXIT } from "../exit.ts";
 import { watchResponses } from "./watched-client.ts";
@@ -38,7 +39,7 @@ export async function apiServer(options: ApiServerOptions): Promise<Client> {
       ...(file === undefined ? {} : { file }),
       ...(context === undefined ? {} : { context }),
     });
-    return createClient(credentials, { timeoutMs });
+    return withClearImpersonation(createClient(credentials, { timeoutMs }));
   } catch (error) {
     if (error instanceof Error && "code" in error && error.code === "ENOENT") {
       throw new CallError(`--kubeconfig ${file ?? ""}: no such file`);
@@ -47,8 +48,27 @@ export async function apiServer(options: ApiServerOptions): Promise<Client> {
   }
 }
 
+/** The kubeconfig has `as`, and the API server does not let its user act as another. */
+class ImpersonationError extends Error {}
+
+/** The verbs of both ways to authorise impersonation: `impersonate`, and those of constrained impersonation since 1.36. */
+const REFUSED_IMPERSONATION = / cannot impersonate(-on)?[:\w-]* (resource|path) /;
+
+/** Every request is refused then: not because of its own resource, so a message about that would mislead. */
+function withClearImpersonation(client: Client): Client {
+  const request: Client["request"] = async (method, path, options) => {
+    const response = await client.request(method, path, options);
+    const message = response.status === 403 ? (stringAt(response.body, "message") ?? "") : "";
+    if (!REFUSED_IMPERSONATION.test(message)) return response;
+    throw new ImpersonationError(
+      `the kubeconfig's user has "as", and the API server refuses to act as another user: ${message}. Use a context without "as", or ask an administrator for the right to impersonate`,
+    );
+  };
+  return { ...client, request };
+}
+
 /** Errors of the cluster, not of usher: printed without a stack. */
-const CLUSTER_ERRORS = [StatusError, NotReadyError, ConnectionError, DiscoveryError];
+const CLUSTER_ERRORS = [ImpersonationError, StatusError, NotReadyError, ConnectionError, DiscoveryError];
 
 /** An error of the cluster as a `CallError`, with its message; others are unchanged. */
 export function clusterError(error: unknown, { server }: Client): unknown {
