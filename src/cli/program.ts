@@ -59,6 +59,7 @@ Exit codes: 0 success, 1 found something, 2 invalid arguments or input,
   reviewCommand(usher, io, outcome);
   testCommand(usher, io, outcome);
   lintCommand(usher, io, outcome);
+  compileCommand(usher, io, outcome);
   foresightCommands(usher, io, outcome);
   manifestsCommand(usher, io);
   installCommands(usher, io, outcome);
@@ -245,6 +246,42 @@ Exit codes: 0 no errors, 1 some, or with --fail-on warning there are warnings,
     .action(async (files, options) => {
       const { lint: run } = await import("./lint/lint.ts");
       outcome.code = await run(files, options, io);
+    });
+}
+
+function compileCommand(usher: Command, io: Io, outcome: Outcome): void {
+  const compile = usher
+    .command("compile")
+    .summary("print policies as objects that the API server evaluates by itself")
+    .description(
+      "Prints policies of every module as MutatingAdmissionPolicies and ValidatingAdmissionPolicies with their bindings, for clusters that need no webhook. A table on stderr says of each policy whether it is compiled whole, in part or not, and what is left out and why. Nothing is applied.",
+    )
+    .addOption(sourceFlag())
+    .addOption(new Repeatable("-f, --filename <file>", "the same, as in kubectl"))
+    .option(...CLUSTER)
+    .option(...KUBERNETES_VERSION)
+    .option("--report", "print only the report: a table, or with -o json or yaml for programs")
+    .addOption(
+      new Option(
+        "-o, --output <format>",
+        "output format; table prints only the report (default: yaml)",
+      ).choices(["yaml", "json", "table"]),
+    );
+  evaluating(calling(compile))
+    .addHelpText(
+      "after",
+      `
+Examples:
+  ${io.name} compile --source examples/cluster
+  ${io.name} compile --source examples/cluster -o table
+  ${io.name} compile -f policies/gpu.yaml | kubectl apply --dry-run=server -f -
+
+Exit codes: 0 every policy is compiled whole, 1 some are not, or in part, 2
+invalid arguments or source, 3 usher or the cluster failed.`,
+    )
+    .action(async (options) => {
+      const { compile: run } = await import("./compile/compile.ts");
+      outcome.code = await run(options, io);
     });
 }
 

@@ -7,6 +7,7 @@ import { ROOT, usher } from "./usher.ts";
 const COMMANDS = [
   [],
   ["review"],
+  ["compile"],
   ["diff"],
   ["what-if"],
   ["explain"],
@@ -34,7 +35,7 @@ describe.each(COMMANDS.map((command) => [command.join(" "), command] as const))(
           args.map((one) => one.replace(/^examples\//, `${ROOT}/examples/`)),
         );
         expect([0, 1], `${example}: ${err}`).toContain(code);
-        expect(out, example).toMatch(/[+~-] |kind: /);
+        expect(out, example).toMatch(/[+~-] |kind: |^MODULE /);
       }
     });
   },

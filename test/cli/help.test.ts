@@ -83,7 +83,7 @@ test.each([
   ["USHER-Z99", "unknown code USHER-Z99; known codes:\n  USHER-E01  "],
   [
     "seating",
-    "known topics: serve, dashboard, review, test, lint, diff, what-if, explain, replay, manifests, install, uninstall, cleanup, verify, watchdog, operator, placement, ",
+    "known topics: serve, dashboard, review, test, lint, compile, diff, what-if, explain, replay, manifests, install, uninstall, cleanup, verify, watchdog, operator, placement, ",
   ],
 ])("help %s", async (topic, message) => {
   const { code, out, err } = await usher(["help", topic]);

@@ -20,6 +20,7 @@ const AUDIT = '{"kind":"Event","apiVersion":"audit.k8s.io/v1"}\n';
 const CALLS: Readonly<Record<string, readonly string[]>> = {
   Review: ["review", example("pods"), ...SOURCE, "--trace"],
   Lint: ["lint", example("node-labels"), example("drift")],
+  Compile: ["compile", ...SOURCE, "--report"],
   Diff: ["diff", "-f", example("what-if/etcd-pool.yaml"), ...SOURCE, "--source", example("pods/etcd.yaml")],
   WhatIf: ["what-if", example("what-if/etcd-pool.yaml"), ...SOURCE, "--source", example("pods/etcd.yaml")],
   Replay: ["replay", "--reviews", example("reviews"), "-f", example("what-if/etcd-pool.yaml"), ...SOURCE],

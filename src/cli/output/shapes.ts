@@ -196,6 +196,21 @@ export const SHAPES: Readonly<Record<string, z.ZodObject>> = {
       fixed: z.int(),
     }),
   }),
+  Compile: z.strictObject({
+    policies: z.array(
+      z.strictObject({
+        module: z.string(),
+        kind: z.string(),
+        namespace: z.string().optional(),
+        name: z.string(),
+        result: z.enum(["whole", "in part", "not"]),
+        objects: z.array(z.strictObject({ kind: z.string(), name: z.string() })),
+        leftOut: z.array(z.strictObject({ what: z.string(), why: z.string() })),
+        cost: z.int().optional().describe("The estimated cost of its most expensive expression."),
+      }),
+    ),
+    summary: z.strictObject({ policies: z.int(), whole: z.int(), inPart: z.int(), not: z.int() }),
+  }),
   Diff: foresight,
   WhatIf: foresight,
   Replay: z.strictObject({

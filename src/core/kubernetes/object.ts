@@ -8,7 +8,7 @@ export interface ControllerReference {
 }
 
 /** The annotation by which a kubelet marks the API server's picture of a static pod. */
-const MIRROR_ANNOTATION = "kubernetes.io/config.mirror";
+export const MIRROR_ANNOTATION = "kubernetes.io/config.mirror";
 
 /** The object's name; empty if it has none, as before a generateName is filled in. */
 export function nameOf(object: JsonObject): string {

@@ -19,6 +19,7 @@ import {
   type SettingCondition,
 } from "../policy/setting-condition.ts";
 import type { Index, View } from "../view/view.ts";
+import type { CompileContext, CompiledPolicy } from "./compile.ts";
 import type { DashboardParts } from "./dashboard.ts";
 import type { Gate, Gates } from "./gates.ts";
 import type { Hook } from "./hook.ts";
@@ -231,6 +232,11 @@ export interface Module<Policy = unknown> {
   readonly reconciler?: Reconciler;
   /** What is wrong between policies, which the check of one alone can't see: contradictions, and policies that never count. @default nothing */
   readonly lint?: (policies: readonly WrittenPolicy<Policy>[]) => readonly PolicyProblem[];
+  /**
+   * Its policies as objects that the API server evaluates by itself, each with the part that is left out. Every policy is reported.
+   * @default none of its policies is compiled
+   */
+  readonly compile?: (context: CompileContext<Policy>) => readonly CompiledPolicy[];
   /** If its injections into workloads can be compared with current policies, and reapplied. */
   readonly driftScan?: DriftScan;
   /** What the dashboard shows of it beside policies. @default nothing */

@@ -2,6 +2,7 @@ import { defineModule, type Module, PREVIEW_ACCESS, type Predecessor } from "../
 import { defineReconciler } from "../../core/module/reconciler.ts";
 import { WORKLOAD_READS } from "./check/violations.ts";
 import { CODES } from "./codes.ts";
+import { compile } from "./compile.ts";
 import { dashboard } from "./dashboard.ts";
 import { declaration } from "./declaration.ts";
 import { GuardEvaluator } from "./evaluator.ts";
@@ -30,6 +31,7 @@ export const nodeGuard: Module = defineModule<GuardPolicy>({
   name: MODULE,
   summary: declaration.summary,
   dashboard,
+  compile,
   kinds: [policyConfig, policy, scheduler, override],
   reads: [
     {

@@ -243,7 +243,7 @@ function guardedNamespaces(installation: Installation): JsonObject {
 /** The leader reconciles every few seconds: an override takes effect here slightly early, and never later than for the webhook. */
 const LEAD_MS = 10_000;
 
-function isOverridden(group: string, view: View, now: number): boolean {
+export function isOverridden(group: string, view: View, now: number): boolean {
   for (const object of view.list(OVERRIDES)) {
     const override = readOverride(object);
     if (override?.group === group && override.from - LEAD_MS <= now && now < override.until) return true;

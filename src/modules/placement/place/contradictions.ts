@@ -67,7 +67,7 @@ function orderOf(first: PlacementPolicy, second: PlacementPolicy): string {
     : "policies of the cluster come first";
 }
 
-function haveCommonObject(a: PlacementPolicy, b: PlacementPolicy): boolean {
+export function haveCommonObject(a: PlacementPolicy, b: PlacementPolicy): boolean {
   if (a.targets !== b.targets && a.targets !== "Both" && b.targets !== "Both") return false;
   const common = (one: "podSelector" | "namespaceSelector") => {
     const selectors = [a[one], b[one]];

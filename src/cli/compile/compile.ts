@@ -1,0 +1,132 @@
+import type { Assembly } from "../../core/evaluate/assembly.ts";
+import { type PolicyRef, policyName } from "../../core/evaluate/finding.ts";
+import type { JsonObject } from "../../core/json.ts";
+import { nameOf } from "../../core/kubernetes/object.ts";
+import { type CompiledPolicy, compileResult, notCompiled } from "../../core/module/compile.ts";
+import type { Module } from "../../core/module/module.ts";
+import { describeProblem } from "../../core/policy/problem.ts";
+import { EXIT } from "../exit.ts";
+import type { Io } from "../io.ts";
+import { table } from "../output/table.ts";
+import { printable, type Terminal, terminal } from "../output/terminal.ts";
+import { versioned } from "../output/versioned.ts";
+import { yamlText } from "../output/yaml.ts";
+import { emitText } from "../review/emit.ts";
+import { isLive, type OpenOptions, openRead } from "../source/open.ts";
+import { assembleFor } from "../source/source.ts";
+
+export interface CompileOptions extends OpenOptions {
+  readonly filename?: readonly string[];
+  readonly report?: boolean;
+  readonly output?: "yaml" | "json" | "table";
+  readonly quiet?: boolean;
+}
+
+interface Row extends CompiledPolicy {
+  readonly module: string;
+}
+
+/** Prints policies as objects that the API server evaluates by itself, and what is left out; returns the exit code. */
+export async function compile(given: CompileOptions, io: Io): Promise<number> {
+  const named = [...(given.source ?? []), ...(given.filename ?? [])];
+  const options: CompileOptions = named.length === 0 ? given : { ...given, source: named };
+  const screen = terminal(io, options);
+  const live = isLive(options) ? { note: screen.note, forbidden: "ask" as const } : undefined;
+  const assembly = await assembleFor(options, io, { live });
+  const opened = await openRead(options, assembly, screen);
+  try {
+    const rows = compiledBy(assembly, Date.now());
+    print(rows, options, screen);
+    if (opened.faulty) return EXIT.wrong;
+    return rows.every((row) => compileResult(row) === "whole") ? EXIT.fine : EXIT.found;
+  } finally {
+    await opened.stop();
+  }
+}
+
+function compiledBy(assembly: Assembly, now: number): Row[] {
+  return assembly.modules.flatMap((module) =>
+    compiledOf(module, assembly, now).map((one) => ({ module: module.name, ...one })),
+  );
+}
+
+function compiledOf(module: Module, assembly: Assembly, now: number): readonly CompiledPolicy[] {
+  const { view, installation, gates } = assembly;
+  const standing = [...assembly.policies(module.name)];
+  const policies = standing.flatMap(({ policy }) => (policy === undefined ? [] : [policy]));
+  const inert = standing
+    .filter(({ policy }) => policy === undefined)
+    .map(({ ref, problems: [first] }) =>
+      notCompiled(ref, "the policy", first === undefined ? "it selects nothing" : describeProblem(first)),
+    );
+  const compiled =
+    module.compile?.({ policies, view, installation, gates, now }) ??
+    standing
+      .filter(({ policy }) => policy !== undefined)
+      .map(({ ref }) => notCompiled(ref, "the policy", `the API server has nothing like ${module.name}`));
+  return [...compiled, ...inert];
+}
+
+function print(
+  rows: readonly Row[],
+  { report = false, output = report ? "table" : "yaml" }: CompileOptions,
+  screen: Terminal,
+): void {
+  const objects = rows.flatMap((row) => row.objects);
+  if (output === "table") {
+    printTable(rows, screen.out, screen.width);
+    return;
+  }
+  if (report) {
+    const data = versioned("Compile", dataOf(rows));
+    screen.out(output === "json" ? JSON.stringify(data, null, 2) : yamlText(data));
+    return;
+  }
+  if (objects.length > 0 || output === "json") screen.out(emitText(objects, output));
+  printTable(rows, screen.note, undefined);
+}
+
+function printTable(rows: readonly Row[], out: (text: string) => void, width: number | undefined): void {
+  const lines = rows.flatMap((row): string[][] => {
+    const [first, ...more] = row.leftOut.map(({ what, why }) => `${what}: ${why}`);
+    return [
+      [row.module, described(row.policy), compileResult(row), first ?? "-"],
+      ...more.map((text) => ["", "", "", text]),
+    ];
+  });
+  const safe = lines.map((line) => line.map(printable));
+  if (rows.length > 0)
+    for (const line of table(["MODULE", "POLICY", "COMPILED", "LEFT OUT"], safe, width)) out(line);
+  out(`${rows.length === 0 ? "" : "\n"}${summaryOf(rows)}`);
+}
+
+function described(ref: PolicyRef): string {
+  return `${ref.kind} ${policyName(ref)}`;
+}
+
+function countsOf(rows: readonly Row[]) {
+  const count = (result: string) => rows.filter((row) => compileResult(row) === result).length;
+  return { policies: rows.length, whole: count("whole"), inPart: count("in part"), not: count("not") };
+}
+
+function summaryOf(rows: readonly Row[]): string {
+  const { policies, whole, inPart, not } = countsOf(rows);
+  if (policies === 0) return "no policies: there is nothing to compile";
+  return `${policies === 1 ? "1 policy" : `${policies} policies`}: ${whole} compiled whole, ${inPart} in part, ${not} not`;
+}
+
+function dataOf(rows: readonly Row[]): JsonObject {
+  return {
+    policies: rows.map(({ module, policy, objects, leftOut, cost, ...row }) => ({
+      module,
+      kind: policy.kind,
+      ...(policy.namespace === undefined ? {} : { namespace: policy.namespace }),
+      name: policy.name,
+      result: compileResult({ policy, objects, leftOut, ...row }),
+      objects: objects.map((object) => ({ kind: String(object["kind"]), name: nameOf(object) })),
+      leftOut: leftOut.map(({ what, why }) => ({ what, why })),
+      ...(cost === undefined ? {} : { cost }),
+    })),
+    summary: countsOf(rows),
+  };
+}
