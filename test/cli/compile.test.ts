@@ -34,9 +34,9 @@ describe("usher compile", () => {
     expect(out).toMatch(
       /^MODULE +POLICY +COMPILED +LEFT OUT\nplacement +ClusterPodSchedulingPolicy batch-nights +in part/,
     );
-    const quiet = await usher(["compile", "--source", EXAMPLES, "--quiet", "-o", "json"]);
-    expect(quiet.err).toBe("");
-    expect(JSON.parse(quiet.out).items).toHaveLength(8);
+    const silent = await usher(["compile", "--source", EXAMPLES, "--quiet", "-o", "json"]);
+    expect(silent.err).toBe("");
+    expect(JSON.parse(silent.out).items).toHaveLength(8);
   });
 
   test("exits with 0 where every policy is compiled whole", async () => {

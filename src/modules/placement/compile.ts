@@ -435,7 +435,7 @@ function leftOutOf(policy: PlacementPolicy, all: readonly PlacementPolicy[]): Le
     if (UNSET[criterion.name] !== undefined)
       found.push({
         what: `a chosen ${String(JSON.parse(UNSET[criterion.name] ?? "null"))}`,
-        why: "a manifest that names it can't be told from one that names no scheduler",
+        why: "a manifest that names it looks like one that names no scheduler",
       });
   }
   const rivals = all.filter((other) => other !== policy && dependOnOrder(policy, other));
