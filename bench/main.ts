@@ -26,6 +26,8 @@ import { reviewCost } from "./parts/review-cost.ts";
 import { scheduling } from "./parts/scheduling.ts";
 import { tenPoliciesPart } from "./parts/ten-policies.ts";
 import { type Result, tableOf, targetsThat } from "./report/result.ts";
+import { CONTENDERS } from "./rivals/contenders.ts";
+import { rivals } from "./rivals/rivals.ts";
 import type { Servers } from "./servers/servers.ts";
 
 /** In this order: parts that need a fresh usher come before those that leave it warm. */
@@ -64,6 +66,7 @@ const BUSY = 0.3;
 const options = optionsOf(process.argv.slice(2), {
   alone: Object.keys(PARTS),
   cluster: Object.keys(CLUSTER_PARTS),
+  rivals: CONTENDERS,
 });
 if ("text" in options) {
   (options.code === 0 ? process.stdout : process.stderr).write(options.text);
@@ -73,12 +76,17 @@ if ("text" in options) {
 const cores = availableParallelism();
 const [busy = 0] = loadavg();
 const machine = { node: process.version, processor: cpus()[0]?.model ?? "unknown", cores, loadBefore: busy };
+const parts = options.rivals
+  ? { rivals: (on: ClusterServers) => rivals(on, options.only) }
+  : options.cluster
+    ? CLUSTER_PARTS
+    : PARTS;
 const servers = new ClusterServers(options.quick);
 const results: Result[] = [];
 const figures: Record<string, unknown> = { machine, quick: options.quick, cluster: options.cluster };
 try {
-  for (const [name, measure] of Object.entries(options.cluster ? CLUSTER_PARTS : PARTS)) {
-    if (options.only.length > 0 && !options.only.includes(name)) continue;
+  for (const [name, measure] of Object.entries(parts)) {
+    if (!options.rivals && options.only.length > 0 && !options.only.includes(name)) continue;
     const result = await measure(servers);
     results.push(result);
     figures[name] = result.figures;

@@ -2,15 +2,17 @@
 // and its policy. All have the same effect on the pods of this bench.
 import type { JsonObject } from "../../src/core/json.ts";
 
-/** Each contender has a namespace of this name and label, and only its own policies select it. */
-export type ContenderName = "nothing" | "in-tree" | "usher" | "kyverno" | "gatekeeper" | "bare webhook";
+/** `bare` is a webhook that answers with a constant. */
+export const CONTENDERS = ["nothing", "in-tree", "usher", "kyverno", "gatekeeper", "bare"] as const;
+export type ContenderName = (typeof CONTENDERS)[number];
 
+/** Each contender has a namespace with this label, and only its own policies select it. */
 const LABEL = "rivals.bench.usher.dev/by";
 /** The pods of the bench are of this tenant; all other policies select other tenants. */
 export const SELECTED = 0;
 
 export function namespaceOf(name: ContenderName): string {
-  return `by-${name.replace(" ", "-")}`;
+  return `by-${name}`;
 }
 
 export function namespaceObject(name: ContenderName): JsonObject {
@@ -192,7 +194,7 @@ function gatekeeper(i: number, pool: string): Policy[] {
 /** The objects of one policy. A contender without policies has none. */
 export const POLICIES: Readonly<Record<ContenderName, (i: number, pool: string) => Policy[]>> = {
   nothing: () => [],
-  "bare webhook": () => [],
+  bare: () => [],
   usher,
   "in-tree": inTree,
   kyverno,

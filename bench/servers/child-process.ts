@@ -57,6 +57,43 @@ export async function startServer(program: string, args: readonly string[]): Pro
   return { pid: child.pid ?? 0, ready, seconds, stop: () => stop(child) };
 }
 
+export interface Program {
+  readonly pid: number;
+  /** Throws with the end of its output if it has ended. */
+  readonly check: () => void;
+  readonly stop: () => Promise<void>;
+}
+
+/** Starts a program that does not say when it is ready. */
+export function startProgram(
+  program: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+): Program {
+  const child = spawn(program, args, {
+    stdio: ["ignore", "pipe", "pipe"],
+    env: { ...process.env, ...env },
+  });
+  running.add(child);
+  let said = "";
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding("utf8").on("data", (text: string) => {
+      said = (said + text).slice(-TAIL);
+    });
+  let ended: string | undefined;
+  child.once("error", ({ message }) => {
+    ended = message;
+  });
+  child.once("close", (code, signal) => {
+    running.delete(child);
+    ended ??= `ended with ${signal ?? `code ${code}`}`;
+  });
+  const check = () => {
+    if (ended !== undefined) throw new Error(`${program} ${ended}: ${said}`);
+  };
+  return { pid: child.pid ?? 0, check, stop: () => stop(child) };
+}
+
 function stop(child: ChildProcess): Promise<void> {
   return new Promise((resolve) => {
     if (child.exitCode !== null || child.signalCode !== null) return resolve();
