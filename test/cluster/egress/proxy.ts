@@ -8,7 +8,8 @@ import type { Duplex } from "node:stream";
 import type { Routes } from "./routes.ts";
 
 function splice(client: Duplex, head: Buffer, port: number): void {
-  const upstream: Socket = connect(port, "127.0.0.1");
+  // Otherwise the kernel keeps the second part of a request back for 40 ms, until the first is acknowledged.
+  const upstream: Socket = connect({ port, host: "127.0.0.1", noDelay: true });
   const refuse = (): void => {
     client.end("HTTP/1.1 502 Bad Gateway\r\n\r\n");
   };
