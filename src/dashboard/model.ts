@@ -8,7 +8,7 @@
  *     GET  /api/pods/NAMESPACE/POD                    PodDetail
  *     GET  /api/policies                              PolicyList
  *     GET  /api/tables/NAME                           Table
- *     GET  /api/manifest?kind=K&name=N[&namespace=NS] Manifest
+ *     GET  /api/manifest?kind=K&name=N[&namespace=NS] EditableManifest
  *     GET  /api/explain?kind=K&name=N[&namespace=NS]  Explanations
  *     POST /api/explain    ExplainRequest             Explanations
  *     POST /api/what-if    WhatIfRequest              WhatIf
@@ -28,7 +28,7 @@ export interface ApiError {
     /** The next step. */
     readonly hint?: string;
     /** Of a manifest: every problem with its line. */
-    readonly problems?: readonly Problem[];
+    readonly problems?: readonly LocatedProblem[];
   };
 }
 
@@ -216,13 +216,13 @@ export interface PodDetail extends PodLine {
 // ---------------------------------------------------------------------------------------------------------------- policies
 
 export interface PolicyList {
-  readonly policies: readonly Policy[];
+  readonly policies: readonly ListedPolicy[];
   /** Files that could not be used at all. */
-  readonly problems: readonly Problem[];
+  readonly problems: readonly LocatedProblem[];
   readonly revision: number;
 }
 
-export interface Policy extends ObjectRef {
+export interface ListedPolicy extends ObjectRef {
   /** In URLs and links: `ClusterPodSchedulingPolicy/etcd-pool`, `PodSchedulingPolicy/shop/fast-disks`. */
   readonly id: string;
   readonly module: string;
@@ -230,15 +230,15 @@ export interface Policy extends ObjectRef {
   readonly selects: readonly string[];
   readonly changes: readonly string[];
   readonly refuses: readonly string[];
-  readonly conflicts: readonly Conflict[];
-  readonly problems: readonly Problem[];
+  readonly conflicts: readonly PolicyConflict[];
+  readonly problems: readonly LocatedProblem[];
   /** What is behind it: `3 pods`, `2 nodes`, `5 users`. */
   readonly objects: readonly ObjectCount[];
   /** Where the map shows it; absent where no lens does. */
   readonly onMap?: { readonly lens: string; readonly category: string };
 }
 
-export interface Conflict {
+export interface PolicyConflict {
   /** The field: `nodeSelector topology.kubernetes.io/zone` */
   readonly about: string;
   readonly with: PolicyLink;
@@ -253,7 +253,7 @@ export interface ObjectCount {
   readonly noun: string;
 }
 
-export interface Problem {
+export interface LocatedProblem {
   readonly severity: "error" | "warning";
   readonly message: string;
   readonly hint?: string;
@@ -269,15 +269,15 @@ export interface Problem {
 /** A view that a module declares: rows with cells, each row with details to open. */
 export interface Table extends TableInfo {
   /** What is above the rows: figures at a glance. */
-  readonly figures: readonly Figure[];
+  readonly figures: readonly TableFigure[];
   readonly columns: readonly TableColumn[];
-  readonly rows: readonly TableRow[];
+  readonly rows: readonly ShownRow[];
   /** Where there are no rows: why, and what to do. */
   readonly empty: string;
   readonly revision: number;
 }
 
-export interface Figure {
+export interface TableFigure {
   readonly title: string;
   readonly value: string;
   readonly tone: Tone;
@@ -290,7 +290,7 @@ export interface TableColumn {
   readonly groups?: true;
 }
 
-export interface TableRow {
+export interface ShownRow {
   readonly key: string;
   readonly tone: Tone;
   readonly cells: readonly TableCell[];
@@ -329,16 +329,16 @@ export interface ExplainRequest {
 }
 
 /** The stored manifest of a policy, node, namespace or workload as one would edit it: without status, Secrets and values of environment variables. */
-export interface Manifest {
+export interface EditableManifest {
   readonly object: ObjectRef;
   readonly yaml: string;
 }
 
 export interface Explanations {
-  readonly explanations: readonly Explanation[];
+  readonly explanations: readonly ObjectExplanation[];
 }
 
-export interface Explanation {
+export interface ObjectExplanation {
   readonly object: ObjectRef;
   /** `true`: stored. `false`: a pasted manifest. */
   readonly stored: boolean;
@@ -347,7 +347,7 @@ export interface Explanation {
   /** One sentence: `usher changes it: 2 values by 2 policies.` */
   readonly summary: string;
   /** What each policy does if the object were created now, in the order in which modules run. */
-  readonly steps: readonly Step[];
+  readonly steps: readonly TraceStep[];
   readonly violations: readonly {
     readonly message: string;
     readonly code: string;
@@ -383,7 +383,7 @@ export interface Explanation {
   readonly command?: string;
 }
 
-export interface Step {
+export interface TraceStep {
   readonly module: string;
   readonly policy: PolicyLink;
   /** One rule of it. */
@@ -503,12 +503,12 @@ export interface WorkloadEffect {
 
 export interface Decisions {
   /** The latest first, at most 1,000. */
-  readonly decisions: readonly Decision[];
+  readonly decisions: readonly LiveDecision[];
   /** Where they come from, or why there are none: `No server is running on these files: start one with npm start.` */
   readonly note: string;
 }
 
-export interface Decision {
+export interface LiveDecision {
   /** Unique within a process. */
   readonly id: number;
   /** RFC 3339. */
@@ -556,5 +556,5 @@ export interface ServerEvents {
     /** Policies, namespaces or workloads: policies, tables and explanations may differ. */
     readonly policies: boolean;
   };
-  readonly decisions: readonly Decision[];
+  readonly decisions: readonly LiveDecision[];
 }

@@ -249,7 +249,9 @@ describe("the example cluster", () => {
   });
 
   test("answers what enabling the guard would do, and gives the command line that says the same", async () => {
-    const { yaml } = await json<Model.Manifest>("/api/manifest?kind=NodeSchedulingPolicy&name=cluster");
+    const { yaml } = await json<Model.EditableManifest>(
+      "/api/manifest?kind=NodeSchedulingPolicy&name=cluster",
+    );
     const response = await post("/api/what-if", {
       manifests: yaml.replace("mode: Inform", "mode: Enable"),
       lens: "guard",

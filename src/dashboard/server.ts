@@ -3,10 +3,10 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import type {
   ApiError,
-  Decision,
+  EditableManifest,
   ExplainRequest,
   Explanations,
-  Manifest,
+  LiveDecision,
   ServerEvents,
   WhatIf,
   WhatIfRequest,
@@ -27,7 +27,7 @@ export interface PageFile {
 
 /** Functions that need more than the state: they judge objects in worlds. */
 export interface Judging {
-  readonly manifest: (object: { kind: string; namespace: string; name: string }) => Manifest;
+  readonly manifest: (object: { kind: string; namespace: string; name: string }) => EditableManifest;
   readonly explain: (object: { kind: string; namespace: string; name: string }) => Promise<Explanations>;
   readonly explainManifest: (request: ExplainRequest) => Promise<Explanations>;
   readonly whatIf: (request: WhatIfRequest) => Promise<WhatIf>;
@@ -48,7 +48,7 @@ export interface DashboardServer {
   readonly url: string;
   readonly port: number;
   /** Sends decisions to every open page. */
-  readonly sendDecisions: (decisions: readonly Decision[]) => void;
+  readonly sendDecisions: (decisions: readonly LiveDecision[]) => void;
   /** Sends the state of the source to every open page. */
   readonly sendSource: () => void;
   readonly stop: () => Promise<void>;
@@ -161,7 +161,7 @@ class Dashboard implements DashboardServer {
     await promise;
   }
 
-  sendDecisions = (decisions: readonly Decision[]): void => {
+  sendDecisions = (decisions: readonly LiveDecision[]): void => {
     if (decisions.length > 0) this.#send("decisions", decisions);
   };
 

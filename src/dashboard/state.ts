@@ -21,9 +21,9 @@ import { GROUPINGS, tagsOf, taintsOf } from "./nodes.ts";
 export class BadCall extends Error {
   readonly status: number;
   readonly hint: string | undefined;
-  readonly problems: readonly Model.Problem[] | undefined;
+  readonly problems: readonly Model.LocatedProblem[] | undefined;
 
-  constructor(status: number, message: string, hint?: string, problems?: readonly Model.Problem[]) {
+  constructor(status: number, message: string, hint?: string, problems?: readonly Model.LocatedProblem[]) {
     super(message);
     this.status = status;
     this.hint = hint;
@@ -38,7 +38,7 @@ export interface StateOptions {
   readonly live: boolean;
   readonly now: () => number;
   /** Problems of files; a cluster has none of its own. */
-  readonly problems: () => readonly Model.Problem[];
+  readonly problems: () => readonly Model.LocatedProblem[];
 }
 
 /** Lets the event loop turn after this long: a request about a large cluster must not hold up others. */
@@ -127,7 +127,7 @@ export class DashboardState {
   /** Revisions of the last change of policies or namespaces, of nodes, and of workloads. */
   #last = { policies: 1, nodes: 1, workloads: 1 };
   #source: Omit<Model.SourceState, "revision" | "live" | "name">;
-  readonly #decisions: Model.Decision[] = [];
+  readonly #decisions: Model.LiveDecision[] = [];
   #nextDecision = 1;
   decisionNote = "";
 
@@ -524,8 +524,8 @@ export class DashboardState {
     const { assembly } = this;
     const now = this.options.now();
     const problems = this.options.problems();
-    const used = new Set<Model.Problem>();
-    const policies = assembly.modules.flatMap((module): Model.Policy[] => {
+    const used = new Set<Model.LocatedProblem>();
+    const policies = assembly.modules.flatMap((module): Model.ListedPolicy[] => {
       const summarize = module.dashboard?.summarize?.(assembly, now);
       const counts = this.#podsByPolicy(module.dashboard?.lenses ?? []);
       return [...assembly.policies(module.name)].map((standing) => {
@@ -575,7 +575,7 @@ export class DashboardState {
   #problemsOf(
     ref: { readonly kind: string; readonly namespace?: string; readonly name: string },
     now: number,
-  ): Model.Problem[] {
+  ): Model.LocatedProblem[] {
     const { assembly } = this;
     const kind = assembly.modules.flatMap(({ kinds }) => kinds).find((one) => one.kind === ref.kind);
     const object = kind && assembly.view.get(kindResource(kind), ref.namespace ?? "", ref.name);
@@ -681,7 +681,7 @@ export class DashboardState {
   // ------------------------------------------------------------------------------------------------------------ decisions
 
   /** Takes in decisions, the earliest first; returns them as they are shown. */
-  decide(decisions: readonly Omit<Model.Decision, "id">[]): Model.Decision[] {
+  decide(decisions: readonly Omit<Model.LiveDecision, "id">[]): Model.LiveDecision[] {
     const numbered = decisions.map((one) => ({ id: this.#nextDecision++, ...one }));
     this.#decisions.push(...numbered);
     if (this.#decisions.length > MOST_DECISIONS)

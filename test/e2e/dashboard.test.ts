@@ -55,7 +55,7 @@ describeCluster("the dashboard's process on a cluster", (cluster) => {
       const where = `kind=Pod&namespace=${namespace()}&name=${name}`;
       const explained = JSON.stringify(await dashboard.get(`/api/explain?${where}`));
       expect(explained).toContain('"verdict"');
-      const manifest = await dashboard.get<Model.Manifest>(`/api/manifest?${where}`);
+      const manifest = await dashboard.get<Model.EditableManifest>(`/api/manifest?${where}`);
       expect(manifest.yaml).toContain("PASSWORD");
       expect(`${explained}${manifest.yaml}`).not.toContain("hunter2-e2e");
       const { source } = await dashboard.get<Model.Overview>("/api/overview");

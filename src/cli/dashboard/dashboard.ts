@@ -156,7 +156,7 @@ async function open(options: DashboardOptions, io: Io, screen: Terminal): Promis
   };
 }
 
-function problemsOf(files: FileSource | undefined): Model.Problem[] {
+function problemsOf(files: FileSource | undefined): Model.LocatedProblem[] {
   return (files?.problems ?? []).map(({ file, line, column, message, hint, severity, object }) => ({
     severity,
     message,

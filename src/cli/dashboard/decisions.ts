@@ -8,11 +8,11 @@ import type { DashboardState } from "../../dashboard/state.ts";
 import { readAll } from "../foresight/open-world.ts";
 import { reviewDeadline } from "../review/deadline.ts";
 
-type Shown = Omit<Model.Decision, "id">;
+type Shown = Omit<Model.LiveDecision, "id">;
 
 export interface Following {
   readonly state: DashboardState;
-  readonly send: (decisions: readonly Model.Decision[]) => void;
+  readonly send: (decisions: readonly Model.LiveDecision[]) => void;
   readonly signal: AbortSignal;
 }
 

@@ -85,7 +85,7 @@ export class WorldJudging implements Judging {
 
   // -------------------------------------------------------------------------------------------------------------- explain
 
-  manifest = (object: Model.ObjectRef): Model.Manifest => {
+  manifest = (object: Model.ObjectRef): Model.EditableManifest => {
     const found = this.#find(object);
     return { object: refOf(found), yaml: `${yamlText(editable(found))}\n` };
   };
@@ -109,7 +109,7 @@ export class WorldJudging implements Judging {
         "Each problem has its line.",
         problemsOf({ manifests, problems }),
       );
-    const explanations: Model.Explanation[] = [];
+    const explanations: Model.ObjectExplanation[] = [];
     for (const { object } of manifests) {
       const { scope } = this.#resources.of(
         stringAt(object, "apiVersion") ?? "",
@@ -124,7 +124,7 @@ export class WorldJudging implements Judging {
     return { explanations };
   };
 
-  async #explanation(object: JsonObject, world: World, stored: boolean): Promise<Model.Explanation> {
+  async #explanation(object: JsonObject, world: World, stored: boolean): Promise<Model.ObjectExplanation> {
     const opened = { world, resources: this.#resources };
     const explained = await explanationOf(object, opened, {
       written: !stored,
@@ -489,7 +489,7 @@ function asBadCall(error: unknown): never {
   throw error;
 }
 
-function problemsOf({ problems }: Input): Model.Problem[] {
+function problemsOf({ problems }: Input): Model.LocatedProblem[] {
   return problemData(problems).map(({ severity, message, hint, line, column, object }) => ({
     severity,
     message,

@@ -3,12 +3,12 @@ import type { ITEM_FORMATS, ReportItem } from "../../core/module/command.ts";
 import type { Code } from "../../core/module/module.ts";
 import { ITEM_PRINTERS } from "../output/formats.ts";
 import type { OpenedWorld } from "./open-world.ts";
-import type { Entry } from "./print.ts";
+import type { PrintedEntry } from "./print.ts";
 
 /** Objects that would fare otherwise, in a format of pipelines. */
 export function itemsText(
   format: (typeof ITEM_FORMATS)[number],
-  entries: readonly Entry[],
+  entries: readonly PrintedEntry[],
   command: string,
   { world }: OpenedWorld,
   summary = "",
@@ -18,7 +18,7 @@ export function itemsText(
 }
 
 /** A refusal, or pods that fit nowhere, is an error; any other difference is a note. */
-function itemsOf({ names, before, after, changes, style }: Entry): ReportItem[] {
+function itemsOf({ names, before, after, changes, style }: PrintedEntry): ReportItem[] {
   const level = style === "red" ? "error" : style === "yellow" ? "warning" : "note";
   const code = level === "error" ? "worse" : "differs";
   const found = (changes.length === 0 ? [[`${before} -> ${after}`, "-"] as const] : changes).map(

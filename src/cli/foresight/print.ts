@@ -11,7 +11,7 @@ const COLUMNS = ["OBJECT", "BEFORE", "AFTER", "CHANGES", "BY"];
 const SHOWN_NAMES = 3;
 
 /** One object, or several that fare alike. */
-export interface Entry {
+export interface PrintedEntry {
   /** `Deployment shop/web` */
   readonly names: readonly string[];
   readonly before: string;
@@ -24,7 +24,7 @@ export interface Entry {
 export function entriesOf(
   { workloads, nodes, users }: Pick<Foresight, "workloads" | "nodes" | "users">,
   all: boolean,
-): Entry[] {
+): PrintedEntry[] {
   const entries = [
     ...workloads.map((one) => workloadEntry(one, all)),
     // Added and removed nodes are the edits themselves.
@@ -39,7 +39,7 @@ export function entriesOf(
   });
 }
 
-function workloadEntry(one: WorkloadDifference, all: boolean): Entry {
+function workloadEntry(one: WorkloadDifference, all: boolean): PrintedEntry {
   const { object, before, after, lines, nodes, effect } = one;
   const name = `${object.kind} ${object.namespace === "" ? "" : `${object.namespace}/`}${object.name}`;
   const refusals = effect === "refused" || effect === "still refused" || (effect === "new" && after?.refused);
@@ -126,7 +126,7 @@ const STANDING_CELLS: Readonly<Record<StandingDifference["effect"], readonly [st
   "within its limit": ["over its limit", "-"],
 };
 
-function standingEntry({ object, effect, lines }: StandingDifference): Entry {
+function standingEntry({ object, effect, lines }: StandingDifference): PrintedEntry {
   const [before, after] = STANDING_CELLS[effect];
   return {
     names: [`${object.kind} ${object.namespace === undefined ? "" : `${object.namespace}/`}${object.name}`],
@@ -138,7 +138,7 @@ function standingEntry({ object, effect, lines }: StandingDifference): Entry {
 }
 
 /** Rows of a table: further names and changes on separate rows. */
-function rowsOf({ names, before, after, changes }: Entry): string[][] {
+function rowsOf({ names, before, after, changes }: PrintedEntry): string[][] {
   const more = names.length - SHOWN_NAMES - 1;
   const shown = more > 0 ? [...names.slice(0, SHOWN_NAMES), `and ${number(more + 1)} more`] : names;
   const height = Math.max(shown.length, changes.length, 1);
@@ -148,7 +148,7 @@ function rowsOf({ names, before, after, changes }: Entry): string[][] {
   });
 }
 
-export function printEntries(entries: readonly Entry[], { out, paint, width }: Terminal): void {
+export function printEntries(entries: readonly PrintedEntry[], { out, paint, width }: Terminal): void {
   if (entries.length === 0) return;
   const rows = entries.flatMap((entry) => rowsOf(entry).map((row, i) => ({ row, entry, first: i === 0 })));
   const [header = [], ...printed] = tableRows(
@@ -249,7 +249,7 @@ export function plural(count: number, noun: string): string {
 }
 
 /** As a table for a pull request. */
-export function markdownOf(entries: readonly Entry[]): string[] {
+export function markdownOf(entries: readonly PrintedEntry[]): string[] {
   const cell = (text: string) => printable(text).replaceAll("|", "\\|") || " ";
   const code = (text: string) =>
     text === "-" ? "-" : `\`${printable(text).replaceAll("`", "'")}\``.replaceAll("|", "\\|");

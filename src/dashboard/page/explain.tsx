@@ -1,7 +1,15 @@
 // Explain: what usher does with an object, step by step, and where it may run.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { Explanation, Explanations, LensInfo, Overview, Step, Tone, Where } from "../model.ts";
+import type {
+  Explanations,
+  LensInfo,
+  ObjectExplanation,
+  Overview,
+  Tone,
+  TraceStep,
+  Where,
+} from "../model.ts";
 import {
   Badge,
   Busy,
@@ -31,7 +39,9 @@ import {
   useData,
 } from "./state.ts";
 
-const VERDICTS: Readonly<Record<Explanation["verdict"], { readonly tone: Tone; readonly title: string }>> = {
+const VERDICTS: Readonly<
+  Record<ObjectExplanation["verdict"], { readonly tone: Tone; readonly title: string }>
+> = {
   allow: { tone: "good", title: "Allowed" },
   patch: { tone: "plain", title: "Changed" },
   deny: { tone: "bad", title: "Refused" },
@@ -196,7 +206,10 @@ export function Editor(props: {
 
 // ------------------------------------------------------------------------------------------------------------- explanation
 
-function ExplanationOf(props: { readonly explanation: Explanation; readonly lenses: readonly LensInfo[] }) {
+function ExplanationOf(props: {
+  readonly explanation: ObjectExplanation;
+  readonly lenses: readonly LensInfo[];
+}) {
   const { explanation, lenses } = props;
   const { object, verdict, summary, pod } = explanation;
   const warned = verdict === "allow" && explanation.warnings.length > 0;
@@ -367,7 +380,7 @@ function ExplanationOf(props: { readonly explanation: Explanation; readonly lens
   );
 }
 
-const RESULTS: Readonly<Record<Step["result"], { readonly tone: Tone; readonly title: string }>> = {
+const RESULTS: Readonly<Record<TraceStep["result"], { readonly tone: Tone; readonly title: string }>> = {
   applies: { tone: "good", title: "applies" },
   partly: { tone: "warning", title: "partly" },
   refuses: { tone: "bad", title: "refuses" },
@@ -375,7 +388,7 @@ const RESULTS: Readonly<Record<Step["result"], { readonly tone: Tone; readonly t
   not: { tone: "none", title: "no effect" },
 };
 
-function StepOf({ step }: { readonly step: Step }) {
+function StepOf({ step }: { readonly step: TraceStep }) {
   const { tone, title } = RESULTS[step.result];
   return (
     <li class={`step ${step.result}`}>

@@ -1,7 +1,7 @@
 // Live: decisions as they come.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import type { Decision, Decisions, Tone } from "../model.ts";
+import type { Decisions, LiveDecision, Tone } from "../model.ts";
 import {
   Badge,
   Busy,
@@ -20,7 +20,7 @@ import { type ApiFailure, api, change, connections, onDecisions, parameter } fro
 
 const KEPT = 1_000;
 
-const TONES: Readonly<Record<Decision["verdict"], Tone>> = {
+const TONES: Readonly<Record<LiveDecision["verdict"], Tone>> = {
   refused: "bad",
   changed: "plain",
   warned: "warning",
@@ -28,11 +28,11 @@ const TONES: Readonly<Record<Decision["verdict"], Tone>> = {
 };
 
 export function LiveView() {
-  const decisions = useSignal<readonly Decision[] | undefined>(undefined);
+  const decisions = useSignal<readonly LiveDecision[] | undefined>(undefined);
   const note = useSignal("");
   const error = useSignal<ApiFailure | undefined>(undefined);
   const paused = useSignal(false);
-  const waiting = useSignal<readonly Decision[]>([]);
+  const waiting = useSignal<readonly LiveDecision[]>([]);
   const said = useSignal("");
   const ids = useRef(new Set<number>());
   const connected = connections.value;
@@ -189,7 +189,7 @@ export function LiveView() {
   );
 }
 
-function DecisionRow({ decision }: { readonly decision: Decision }) {
+function DecisionRow({ decision }: { readonly decision: LiveDecision }) {
   const { time, verdict, operation, object, user, policies, lines, count } = decision;
   const at = new Date(time);
   return (

@@ -4,9 +4,9 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
 import type {
   LensValue,
+  LocatedProblem,
   ObjectRef,
   PolicyLink,
-  Problem,
   SearchResult,
   SearchResults,
   Tone,
@@ -175,7 +175,7 @@ export function Changes({ lines }: { readonly lines: readonly string[] }) {
   );
 }
 
-export function ProblemList({ problems }: { readonly problems: readonly Problem[] }) {
+export function ProblemList({ problems }: { readonly problems: readonly LocatedProblem[] }) {
   return (
     <ul class="problems">
       {problems.map(({ severity, message, hint, file, line, column, object }) => (

@@ -1,5 +1,5 @@
 // Policies: every policy of every kind, and what is wrong with it.
-import type { Policy, PolicyList } from "../model.ts";
+import type { ListedPolicy, PolicyList } from "../model.ts";
 import {
   Badge,
   Busy,
@@ -95,11 +95,11 @@ export function PoliciesView() {
   );
 }
 
-function policyTitle({ namespace, name }: Policy): string {
+function policyTitle({ namespace, name }: ListedPolicy): string {
   return namespace === "" ? name : `${namespace}/${name}`;
 }
 
-function PolicyRow({ policy, chosen }: { readonly policy: Policy; readonly chosen: boolean }) {
+function PolicyRow({ policy, chosen }: { readonly policy: ListedPolicy; readonly chosen: boolean }) {
   const worst = policy.problems.some(({ severity }) => severity === "error") ? "bad" : "warning";
   return (
     <li>
@@ -139,7 +139,7 @@ function Lines({ title, lines }: { readonly title: string; readonly lines: reado
   );
 }
 
-function PolicyPanel({ policy }: { readonly policy: Policy }) {
+function PolicyPanel({ policy }: { readonly policy: ListedPolicy }) {
   return (
     <>
       <p class="actions">

@@ -1,7 +1,15 @@
 // The state of the page: its address, the connection to the process, the data that it has read, light or dark.
 import { type Signal, signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import type { ApiError, Decision, NodeMap, ObjectRef, Problem, ServerEvents, SourceState } from "../model.ts";
+import type {
+  ApiError,
+  LiveDecision,
+  LocatedProblem,
+  NodeMap,
+  ObjectRef,
+  ServerEvents,
+  SourceState,
+} from "../model.ts";
 
 // ----------------------------------------------------------------------------------------------------------------- address
 
@@ -107,7 +115,7 @@ export function setTheme(value: Theme): void {
 export class ApiFailure extends Error {
   readonly status: number;
   readonly hint: string;
-  readonly problems: readonly Problem[];
+  readonly problems: readonly LocatedProblem[];
 
   constructor(status: number, error: ApiError["error"]) {
     super(error.message);
@@ -151,9 +159,9 @@ function parseError(text: string, status: number): ApiError["error"] {
 
 // -------------------------------------------------------------------------------------------------------------- connection
 
-export type Connection = "connecting" | "open" | "lost";
+export type ConnectionState = "connecting" | "open" | "lost";
 
-export const connection = signal<Connection>("connecting");
+export const connection = signal<ConnectionState>("connecting");
 export const source = signal<SourceState | undefined>(undefined);
 /** Count up when the map, or the policies, may differ from what was read. */
 export const mapChanged = signal(0);
@@ -161,7 +169,7 @@ export const policiesChanged = signal(0);
 /** Counts connections: a process that was started again knows no revision of the one before it. */
 export const connections = signal(0);
 
-type DecisionListener = (decisions: readonly Decision[]) => void;
+type DecisionListener = (decisions: readonly LiveDecision[]) => void;
 const decisionListeners = new Set<DecisionListener>();
 
 export function onDecisions(listener: DecisionListener): () => void {

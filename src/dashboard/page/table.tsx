@@ -1,5 +1,5 @@
 // A view that a module declares: rows that can be sorted, grouped, filtered and opened.
-import type { Table, TableCell, TableDetail, TableRow } from "../model.ts";
+import type { ShownRow, Table, TableCell, TableDetail } from "../model.ts";
 import {
   Badge,
   Busy,
@@ -172,7 +172,7 @@ function TableOf({ table }: { readonly table: Table }) {
   );
 }
 
-function Row({ row, table }: { readonly row: TableRow; readonly table: Table }) {
+function Row({ row, table }: { readonly row: ShownRow; readonly table: Table }) {
   const open = parameter("row") === row.key;
   const toggle = () => change({ row: open ? undefined : row.key }, true);
   const opens = row.details.length > 0;
@@ -229,7 +229,7 @@ function Row({ row, table }: { readonly row: TableRow; readonly table: Table }) 
   );
 }
 
-function CellText({ cell, row }: { readonly cell: TableCell; readonly row: TableRow }) {
+function CellText({ cell, row }: { readonly cell: TableCell; readonly row: ShownRow }) {
   const tone = cell.tone ?? "none";
   return (
     <>

@@ -1,7 +1,7 @@
 // What if: an edit beside the map, and what it would do.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { Manifest, Overview, Tone, WhatIf, WhatIfRequest, WorkloadEffect } from "../model.ts";
+import type { EditableManifest, Overview, Tone, WhatIf, WhatIfRequest, WorkloadEffect } from "../model.ts";
 import { Editor } from "./explain.tsx";
 import { Legend, NodesMap } from "./map.tsx";
 import { chosenGrouping, chosenLens, MapControls } from "./nodes.tsx";
@@ -49,7 +49,7 @@ export function WhatIfView({ overview }: { readonly overview: Overview }) {
   };
   const load = async (kind: string, namespace: string, name: string): Promise<void> => {
     try {
-      const { yaml } = await api<Manifest>(href("/api/manifest", { kind, namespace, name }));
+      const { yaml } = await api<EditableManifest>(href("/api/manifest", { kind, namespace, name }));
       failed.value = "";
       add(yaml);
     } catch (error) {

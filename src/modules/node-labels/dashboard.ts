@@ -6,7 +6,7 @@ import type { DashboardParts, PolicyConflict, PolicySummary } from "../../core/m
 import { desiredOf } from "./desired/desired.ts";
 import { ruleIndexOf } from "./evaluator.ts";
 import type { NodeRule } from "./rules/rule.ts";
-import type { Policy } from "./rules/rule-index.ts";
+import type { RulePolicy } from "./rules/rule-index.ts";
 
 /** What each rule comes to on the nodes that exist. */
 interface Reach {
@@ -71,7 +71,7 @@ export const dashboard: DashboardParts = {
   summarize: (assembly) => {
     const reach = reachOf(assembly);
     return ({ policy }) => {
-      const known = policy as Policy | undefined;
+      const known = policy as RulePolicy | undefined;
       if (known === undefined) return { selects: ["none"], changes: [], refuses: [] };
       if (known.kind === "rule") return ruleSummary(known, reach.get(known.id));
       return {

@@ -1,11 +1,11 @@
 import type { Assembly } from "../../core/evaluate/assembly.ts";
 import type { Context, Evaluator } from "../../core/module/module.ts";
 import { mutateNode } from "./desired/mutate-node.ts";
-import type { Policy, RuleIndex } from "./rules/rule-index.ts";
+import type { RuleIndex, RulePolicy } from "./rules/rule-index.ts";
 import { MODULE } from "./settings.ts";
 
 /** Mutates nodes at creation. The reconciler uses the same index, so that both agree and rules are indexed once. */
-export class NodeEvaluator implements Evaluator<Policy> {
+export class NodeEvaluator implements Evaluator<RulePolicy> {
   readonly index: RuleIndex;
 
   constructor(index: RuleIndex) {
@@ -14,7 +14,7 @@ export class NodeEvaluator implements Evaluator<Policy> {
 
   readonly mutate = (context: Context) => mutateNode(context, this.index);
 
-  readonly update = (removed: readonly Policy[], added: readonly Policy[]): void => {
+  readonly update = (removed: readonly RulePolicy[], added: readonly RulePolicy[]): void => {
     for (const policy of removed) this.index.remove(policy);
     for (const policy of added) this.index.add(policy);
   };

@@ -11,11 +11,11 @@ import { MUTATIONS, SETTING_MUTATIONS } from "./mutations.ts";
 import { PREDECESSORS } from "./predecessor.ts";
 import { nodeLabelsReconciler } from "./reconcile/reconciler.ts";
 import { contradictions } from "./rules/contradictions.ts";
-import { type Policy, RuleIndex } from "./rules/rule-index.ts";
+import { RuleIndex, type RulePolicy } from "./rules/rule-index.ts";
 import { MODULE, settingsOf, settingsSchema } from "./settings.ts";
 
 /** Sets labels, annotations and taints of nodes by name, from their creation on. */
-export const nodeLabels = defineModule<Policy>({
+export const nodeLabels = defineModule<RulePolicy>({
   name: MODULE,
   summary: declaration.summary,
   lint: contradictions,

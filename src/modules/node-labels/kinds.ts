@@ -10,7 +10,7 @@ import { ownershipStatus, ruleStatus } from "./reconcile/status.ts";
 import { prepareOwnership } from "./rules/ownership.ts";
 import { PATTERN_LENGTH } from "./rules/pattern.ts";
 import { prepareRule } from "./rules/rule.ts";
-import type { Policy } from "./rules/rule-index.ts";
+import type { RulePolicy } from "./rules/rule-index.ts";
 import { inertHere, ruleWarnings } from "./rules/rule-warnings.ts";
 
 /** Group, kinds and fields are node-label-operator's own, so that its manifests apply unchanged. */
@@ -85,7 +85,7 @@ const ruleSpec = z.strictObject({
     ),
 });
 
-export const labels: Kind<Policy> = {
+export const labels: Kind<RulePolicy> = {
   group: GROUP,
   kind: "Labels",
   plural: "labels",
@@ -175,7 +175,7 @@ const ownershipSpec = z.strictObject({
     ),
 });
 
-export const ownedLabels: Kind<Policy> = {
+export const ownedLabels: Kind<RulePolicy> = {
   group: GROUP,
   kind: "OwnedLabels",
   plural: "ownedlabels",

@@ -3,7 +3,7 @@ import { annotationsOf, isBeingDeleted, labelsOf, nameOf } from "../../../core/k
 import type { Change } from "../../../core/view/view.ts";
 import { ACKNOWLEDGE, type Ownership, owns } from "../rules/ownership.ts";
 import type { NodeRule } from "../rules/rule.ts";
-import { type Policy, RuleIndex } from "../rules/rule-index.ts";
+import { RuleIndex, type RulePolicy } from "../rules/rule-index.ts";
 
 /** Whether a changed policy is equivalent to the previous one: its status, labels and finalizers affect no node. */
 export function isUnchanged({ before, object }: Change): boolean {
@@ -27,7 +27,7 @@ export interface PolicyReach {
 }
 
 /** `states` are the policies before and after their changes. */
-export function reachOf(index: RuleIndex, states: readonly Policy[]): PolicyReach {
+export function reachOf(index: RuleIndex, states: readonly RulePolicy[]): PolicyReach {
   const rules = states.filter((state) => state.kind === "rule");
   const ownerships = states.filter((state) => state.kind === "ownership");
   const dependents = dependentsOf(index, rules, ownerships);

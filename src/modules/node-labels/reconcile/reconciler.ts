@@ -6,7 +6,7 @@ import { ruleIndexOf } from "../evaluator.ts";
 import { labels, ownedLabels } from "../kinds.ts";
 import { reconcileLedger } from "../ledger/ledger.ts";
 import { livePredecessor, WEBHOOKS } from "../predecessor.ts";
-import type { Policy, RuleIndex } from "../rules/rule-index.ts";
+import type { RuleIndex, RulePolicy } from "../rules/rule-index.ts";
 import {
   allPolicyKeys,
   LABELS,
@@ -118,7 +118,11 @@ function stepKeys({ nodes, rules, more }: SweepStep): NodeLabelsKey[] {
 }
 
 /** The prepared policy, unless its namespace is out of scope. */
-function policyOf(resource: string, object: JsonObject | undefined, index: RuleIndex): Policy | undefined {
+function policyOf(
+  resource: string,
+  object: JsonObject | undefined,
+  index: RuleIndex,
+): RulePolicy | undefined {
   if (object === undefined) return undefined;
   const kind = resource === LABELS ? labels : ownedLabels;
   const ref = { kind: kind.kind, namespace: namespaceOf(object), name: nameOf(object) };

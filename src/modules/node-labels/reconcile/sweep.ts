@@ -4,7 +4,7 @@ import type { View } from "../../../core/view/view.ts";
 import type { PendingNodes } from "../desired/pending-nodes.ts";
 import { entriesOf } from "../rules/conflicts.ts";
 import type { NodeRule } from "../rules/rule.ts";
-import type { Policy, RuleIndex } from "../rules/rule-index.ts";
+import type { RuleIndex, RulePolicy } from "../rules/rule-index.ts";
 import { type PolicyReach, reachOf } from "./policy-reach.ts";
 
 /**
@@ -50,10 +50,10 @@ const NOTHING: SweepStep = { nodes: [], rules: new Set(), more: false };
 /** Walks all nodes, a step at a time, for all changed policies. Policies that change in the meantime wait for the next round. */
 export class Sweep {
   #round: Round | undefined;
-  readonly #waiting = new Set<Policy>();
+  readonly #waiting = new Set<RulePolicy>();
 
   /** For changed policies, before and after: the first step. */
-  policiesChanged(states: readonly (Policy | undefined)[], context: SweepContext): SweepStep {
+  policiesChanged(states: readonly (RulePolicy | undefined)[], context: SweepContext): SweepStep {
     const changed = states.filter((state) => state !== undefined);
     if (changed.length === 0) return NOTHING;
     const { index } = context;

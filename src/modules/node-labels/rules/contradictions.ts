@@ -4,13 +4,13 @@ import type { PolicyProblem, WrittenPolicy } from "../../../core/module/module.t
 import type { Path } from "../../../core/path.ts";
 import { idle, PROBLEM } from "../../../core/policy/problem.ts";
 import { compareRules, type NodeRule } from "./rule.ts";
-import type { Policy } from "./rule-index.ts";
+import type { RulePolicy } from "./rule-index.ts";
 
 /**
  * Rules of equal priority that set one key of one node to different values. Sure, not complete: two patterns have a common name where they
  * are equal, or where one is a name that the other matches.
  */
-export function contradictions(policies: readonly WrittenPolicy<Policy>[]): PolicyProblem[] {
+export function contradictions(policies: readonly WrittenPolicy<RulePolicy>[]): PolicyProblem[] {
   const rules = policies
     .flatMap(({ policy }, index) => (policy.kind === "rule" ? [{ rule: policy, index }] : []))
     .sort((a, b) => compareRules(a.rule, b.rule));

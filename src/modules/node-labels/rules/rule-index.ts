@@ -4,7 +4,7 @@ import type { NodeLabelsSettings } from "../settings.ts";
 import { type Ownership, owns } from "./ownership.ts";
 import { compareRules, matchesName, type NodeRule } from "./rule.ts";
 
-export type Policy = NodeRule | Ownership;
+export type RulePolicy = NodeRule | Ownership;
 
 /**
  * All rules and ownerships, indexed. A rule is indexed by the literal prefixes of its name patterns, so that a node is
@@ -26,7 +26,7 @@ export class RuleIndex {
 
   #version = 0;
 
-  constructor(policies: Iterable<Policy>, settings: NodeLabelsSettings) {
+  constructor(policies: Iterable<RulePolicy>, settings: NodeLabelsSettings) {
     this.settings = settings;
     for (const policy of policies) this.add(policy);
   }
@@ -37,11 +37,11 @@ export class RuleIndex {
   }
 
   /** False for policies outside of the one namespace that the configuration allows. */
-  inScope({ ref }: Policy): boolean {
+  inScope({ ref }: RulePolicy): boolean {
     return this.settings.namespace === undefined || ref.namespace === this.settings.namespace;
   }
 
-  add(policy: Policy): void {
+  add(policy: RulePolicy): void {
     if (!this.inScope(policy)) return;
     this.#version++;
     if (policy.kind === "ownership") {
@@ -58,7 +58,7 @@ export class RuleIndex {
     }
   }
 
-  remove(policy: Policy): void {
+  remove(policy: RulePolicy): void {
     this.#version++;
     if (policy.kind === "ownership") {
       this.ownerships.delete(policy);

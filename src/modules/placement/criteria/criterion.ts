@@ -91,7 +91,7 @@ export interface Reference {
   readonly resource: string;
   readonly access: Access;
   /** Why the API server would refuse a pod that names this object; called when it is found. */
-  readonly conflict?: (found: Json, name: string, context: ReferenceContext) => Conflict | undefined;
+  readonly conflict?: (found: Json, name: string, context: ReferenceContext) => CriterionConflict | undefined;
 }
 
 /** The inputs for checking a reference. */
@@ -101,7 +101,7 @@ export interface ReferenceContext {
   readonly wantedLabels: () => ReadonlyMap<string, string>;
 }
 
-export interface Conflict {
+export interface CriterionConflict {
   readonly code: string;
   readonly why: string;
 }

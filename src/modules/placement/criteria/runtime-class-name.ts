@@ -1,5 +1,5 @@
 import { at, isObject, type Json, own, textOf } from "../../../core/json.ts";
-import { type Conflict, IMMUTABLE, type ReferenceContext } from "./criterion.ts";
+import { type CriterionConflict, IMMUTABLE, type ReferenceContext } from "./criterion.ts";
 import { nameCriterion } from "./name-criterion.ts";
 
 /**
@@ -32,7 +32,7 @@ function conflictingSelector(
   found: Json,
   name: string,
   { podSpec, wantedLabels }: ReferenceContext,
-): Conflict | undefined {
+): CriterionConflict | undefined {
   const wanted = at(found, "scheduling", "nodeSelector");
   if (!isObject(wanted)) return undefined;
   const present = at(podSpec, "nodeSelector");

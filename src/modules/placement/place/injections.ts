@@ -31,7 +31,7 @@ import { isPod } from "../select/eligibility.ts";
 import { fits, merge } from "./merge-policies.ts";
 
 /** A policy's injection into one field, by the stored object's annotation and as far as that object still has it. */
-export interface Injection {
+export interface PlacementInjection {
   readonly ref: PolicyRef;
   readonly origin: Origin;
   readonly criterion: Criterion;
@@ -39,7 +39,7 @@ export interface Injection {
 }
 
 /** In the order of the criteria, then of the policies. */
-export function injectionsIn(old: JsonObject, { origins }: Provenance, spec: Path): Injection[] {
+export function injectionsIn(old: JsonObject, { origins }: Provenance, spec: Path): PlacementInjection[] {
   const mine = origins.filter(({ module }) => module === "placement");
   if (mine.length === 0) return [];
   const stored = { podSpec: at(old, ...spec), spec, has: new Unchanged(old, old) };
@@ -70,7 +70,7 @@ export interface Carrying {
 }
 
 /** The part of an injection that is no longer required; `undefined` if all of it stays. */
-export type StalePart = (injection: Injection) => unknown;
+export type StalePart = (injection: PlacementInjection) => unknown;
 
 const ALL_STAYS: StalePart = () => undefined;
 
@@ -90,7 +90,7 @@ export function staleParts(
  * at the end of a list it would be a change, and roll out.
  */
 export function stalePart(
-  { origin: { uid, generation }, criterion, value }: Injection,
+  { origin: { uid, generation }, criterion, value }: PlacementInjection,
   { ref, criteria }: { readonly ref: PolicyRef; readonly criteria: Criteria },
 ): unknown {
   // The policy that wrote it requires the same; a part that was skipped then is not a sign of change.
@@ -132,9 +132,9 @@ export function carryInjections(
   const target: MergeContext = { ...mergedObject(draft, spec, pod, removed), limits: NO_LIMITS, limit };
   const restored = new Set<string>();
   const here = namespaceOf(draft.object);
-  const policyOf = ({ ref }: Injection): PolicyRef =>
+  const policyOf = ({ ref }: PlacementInjection): PolicyRef =>
     exists(ref, view, here) ? ref : { ...ref, gone: true };
-  const mergeAgain = (some: readonly Injection[]) => {
+  const mergeAgain = (some: readonly PlacementInjection[]) => {
     for (const one of some) {
       const criteria = [new CriterionValue(one.criterion, one.value)];
       const start = draft.mark();
@@ -163,7 +163,7 @@ export function carryInjections(
           return value === undefined ? [] : [{ ...one, value }];
         })
       : [];
-    const takeOut = (some: readonly Injection[], rest: Json | undefined) => {
+    const takeOut = (some: readonly PlacementInjection[], rest: Json | undefined) => {
       const parts = some.map(({ origin, value }) => ({ ...origin, ...criterion.recorded(value, spec) }));
       for (const text of parts.flatMap((part) => textsOf(part, old, criterion))) removed.add(text);
       if (!equal(rest, draft.get(...path))) putBack(draft, path, rest, parts, spec.length);
@@ -240,7 +240,7 @@ function userPart(
   stored: Json,
   path: Path,
   provenance: Provenance,
-  all: readonly Injection[],
+  all: readonly PlacementInjection[],
 ): Json | undefined {
   const known = combined === true ? valueBefore(provenance, pointer(path), stored) : "unknown";
   return known === "unknown"
@@ -274,7 +274,7 @@ function isUserPartUnchanged(
   { draft, spec }: PlacementContext,
   old: JsonObject,
   provenance: Provenance,
-  injections: readonly Injection[],
+  injections: readonly PlacementInjection[],
   judged: Criterion,
 ): boolean {
   const fields = [judged, ...CRITERIA.filter(({ name }) => judged.judgedBy?.includes(name))];
