@@ -260,6 +260,14 @@ function compileCommand(usher: Command, io: Io, outcome: Outcome): void {
     .addOption(new Repeatable("-f, --filename <file>", "the same, as in kubectl"))
     .option(...CLUSTER)
     .option(...KUBERNETES_VERSION)
+    .option(
+      "--static <dir>",
+      "write files for an API server that reads policies from its disk (Kubernetes 1.37) into this folder",
+    )
+    .option(
+      "--static-path <path>",
+      "path of that folder on control-plane nodes (default: /etc/kubernetes/usher)",
+    )
     .option("--report", "print only the report: a table, or with -o json or yaml for programs")
     .addOption(
       new Option(
@@ -275,6 +283,7 @@ Examples:
   ${io.name} compile --source examples/cluster
   ${io.name} compile --source examples/cluster -o table
   ${io.name} compile -f policies/gpu.yaml | kubectl apply --dry-run=server -f -
+  ${io.name} compile --cluster --static ./usher
 
 Exit codes: 0 every policy is compiled whole, 1 some are not, or in part, 2
 invalid arguments or source, 3 usher or the cluster failed.`,

@@ -1,3 +1,5 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { EXAMPLES, folder, usher } from "./usher.ts";
@@ -90,5 +92,120 @@ describe("usher compile", () => {
   test("exits with 2 for a source that does not exist", async () => {
     const { code, err } = await usher(["compile", "-f", "missing.yaml"]);
     expect([code, err]).toEqual([2, expect.stringContaining("missing.yaml: no such file or directory")]);
+  });
+
+  describe("--static", () => {
+    const GUARD = ["--feature-gates", "OpenShiftNodeSchedulingPolicy=true"];
+    const ENABLED = `apiVersion: scheduling.openshift.io/v1alpha1
+kind: NodeSchedulingPolicy
+metadata: { name: cluster }
+spec: { groups: [{ name: ControlPlane, mode: Enable, emergencyUsers: [kubernetes-admin] }] }
+---
+apiVersion: v1
+kind: Node
+metadata: { name: w-0 }
+`;
+    const NODE = (name: string) => `---
+apiVersion: v1
+kind: Node
+metadata: { name: ${name}, labels: { node-role.kubernetes.io/control-plane: "" } }
+`;
+    const written = (into: string) =>
+      readdirSync(into, { recursive: true, encoding: "utf8" })
+        .filter((one) => one.endsWith(".yaml"))
+        .sort();
+    const documents = (file: string) =>
+      parseAllDocuments(readFileSync(file, "utf8")).map((one) => one.toJS());
+
+    test("writes files that name the known nodes, and an AdmissionConfiguration that names their folder", async () => {
+      const source = folder({ "policy.yaml": `${ENABLED}${NODE("cp-1")}${NODE("cp-0")}` });
+      const into = join(folder({}), "static");
+      const { out, err, code } = await usher(["compile", "--source", source, ...GUARD, "--static", into]);
+      expect(code, err).toBe(1);
+      expect(out.trim().split("\n")).toEqual([
+        `wrote ${join(into, "admission.yaml")}`,
+        `wrote ${join(into, "validating-policies/usher.yaml")}`,
+      ]);
+      expect(written(into)).toEqual(["admission.yaml", "validating-policies/usher.yaml"]);
+      const [configuration] = documents(join(into, "admission.yaml"));
+      expect(configuration.plugins).toEqual([
+        {
+          name: "ValidatingAdmissionPolicy",
+          configuration: {
+            apiVersion: "apiserver.config.k8s.io/v1",
+            kind: "ValidatingAdmissionPolicyConfiguration",
+            staticManifestsDir: "/etc/kubernetes/usher/validating-policies",
+          },
+        },
+      ]);
+      const objects = documents(join(into, "validating-policies/usher.yaml"));
+      expect(objects).toHaveLength(6);
+      for (const { metadata, spec } of objects) {
+        expect(metadata.name).toMatch(
+          /^usher-node-guard-controlplane-(assign|bind|labels)[.]static[.]k8s[.]io$/,
+        );
+        expect(spec).not.toHaveProperty("paramKind");
+        expect(spec).not.toHaveProperty("paramRef");
+      }
+      expect(JSON.stringify(objects[0])).toContain('in [\\"cp-0\\",\\"cp-1\\"]');
+      expect(err).toContain("files name the 2 nodes of the group that are known now");
+    });
+
+    test("writes nothing from a source with errors", async () => {
+      const source = folder({ "policy.yaml": ENABLED.replace("Enable", "Enabled") });
+      const into = join(folder({}), "static");
+      const { code, err } = await usher(["compile", "--source", source, ...GUARD, "--static", into]);
+      expect([code, err]).toEqual([
+        2,
+        expect.stringContaining("no file was written, because the source has errors"),
+      ]);
+      expect(existsSync(into)).toBe(false);
+    });
+
+    test("a group without a known node keeps its labels alone, and the report says what to do", async () => {
+      const source = folder({ "policy.yaml": ENABLED });
+      const into = join(folder({}), "static");
+      const { err } = await usher(["compile", "--source", source, ...GUARD, "--static", into]);
+      expect(documents(join(into, "validating-policies/usher.yaml"))).toHaveLength(2);
+      expect(err).toContain("no node of the group is known, and files name nodes: add Nodes to the source");
+    });
+
+    test("writes policies of other modules, and removes files that have no content any more", async () => {
+      const into = join(folder({}), "static");
+      const pool = folder({ "a.yaml": policy("a", "targets: Pods, nodeSelector: {pool: a}") });
+      const first = await usher([
+        "compile",
+        "--source",
+        pool,
+        "--static",
+        into,
+        "--static-path",
+        "/srv/usher",
+      ]);
+      expect(first.code, first.err).toBe(0);
+      expect(written(into)).toEqual(["admission.yaml", "mutating-policies/usher.yaml"]);
+      expect(JSON.stringify(documents(join(into, "admission.yaml")))).toContain(
+        "/srv/usher/mutating-policies",
+      );
+      const names = documents(join(into, "mutating-policies/usher.yaml")).map(
+        ({ metadata }) => metadata.name,
+      );
+      expect(names).toEqual(["usher-placement.a.static.k8s.io", "usher-placement.a.static.k8s.io"]);
+      const none = folder({ "a.yaml": policy("a", "targets: Templates, nodeSelector: {pool: a}") });
+      const nothing = await usher(["compile", "--source", none, "--static", into]);
+      expect(nothing.err).toContain("nothing can be a file of an API server, so no file was written");
+      expect(written(into)).toEqual([]);
+    });
+
+    test.each([
+      [["--static", "d", "-o", "json"], "leave out -o and --report"],
+      [["--static", "d", "--report"], "leave out -o and --report"],
+      [["--static-path", "/srv"], "--static-path belongs to --static"],
+      [["--static", "d", "--static-path", "srv"], "must be an absolute path"],
+      [["--static", "/dev/null/d"], "--static /dev/null/d: "],
+    ])("%j is a wrong call", async (flags, message) => {
+      const { code, err } = await usher(["compile", "--source", EXAMPLES, ...flags]);
+      expect([code, err]).toEqual([2, expect.stringContaining(message)]);
+    });
   });
 });

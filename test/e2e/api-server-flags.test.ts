@@ -12,7 +12,7 @@ import { type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
 import { nameOf } from "../../src/core/kubernetes/object.ts";
 import { SILENT } from "../../src/core/log.ts";
 import { type StaticFile, staticFiles } from "../../src/core/registration/static-manifests.ts";
-import { compileNamed } from "../../src/modules/node-guard/fallback/compile.ts";
+import { compile } from "../../src/modules/node-guard/compile.ts";
 import type { Reply } from "../cluster/access/client.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
@@ -21,6 +21,7 @@ import {
   guardAssembly,
   INSTALLATION,
   type Names,
+  NOW,
   nodeObjects,
   policyOf,
 } from "../support/node-guard/fallback.ts";
@@ -41,8 +42,12 @@ const BINDINGS = `${ADMISSION}/validatingadmissionpolicybindings`;
 const ASSIGN = "usher-node-guard-guarded-assign.static.k8s.io";
 
 const filesFor = (folder: string, nodes: readonly JsonObject[]): readonly StaticFile[] => {
-  const { view } = guardAssembly([policyOf(NAMES, "Namespace"), ...nodes]);
-  const { files, refused } = staticFiles(compileNamed(view, INSTALLATION), folder);
+  const { view, gates } = guardAssembly([policyOf(NAMES, "Namespace"), ...nodes]);
+  const context = { policies: [], view, installation: INSTALLATION, gates, now: NOW, files: true } as const;
+  const { files, refused } = staticFiles(
+    compile(context).flatMap(({ objects }) => objects),
+    folder,
+  );
   expect(refused).toEqual([]);
   return files;
 };

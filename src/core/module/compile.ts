@@ -13,6 +13,8 @@ export interface CompileContext<Policy = unknown> {
   readonly gates: Gates;
   /** Milliseconds since 1970. */
   readonly now: number;
+  /** For files of the API server: their policies have no parameters, so they name what is known now. @default for the API */
+  readonly files?: true;
 }
 
 /** A part of a policy that the API server can't evaluate by itself. */

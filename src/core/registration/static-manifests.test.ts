@@ -77,7 +77,12 @@ test.for([
 ] as const)("refuses %s, with the reason", ([, object, reason]) => {
   expect(staticFiles([object])).toEqual({
     files: [],
-    refused: [expect.stringMatching(new RegExp(`^${stringAt(object, "kind")} a+: .*${reason}`, "u"))],
+    refused: [
+      {
+        what: expect.stringMatching(new RegExp(`^${stringAt(object, "kind")} a+$`, "u")),
+        why: expect.stringContaining(reason),
+      },
+    ],
   });
 });
 

@@ -1,6 +1,7 @@
 import { at, isObject, type JsonObject, stringAt } from "../json.ts";
 import { checkSubdomain } from "../kubernetes/names.ts";
 import { nameOf } from "../kubernetes/object.ts";
+import type { LeftOut } from "../module/compile.ts";
 
 /** Names of admission objects that only files have: an API server refuses them from its API. */
 export const STATIC_SUFFIX = ".static.k8s.io";
@@ -14,8 +15,8 @@ export interface StaticFile {
 
 interface StaticFiles {
   readonly files: readonly StaticFile[];
-  /** Objects that a file can't have, each with the reason and the remedy. */
-  readonly refused: readonly string[];
+  /** Objects that a file can't have. */
+  readonly refused: readonly LeftOut[];
 }
 
 /** The folder on a control-plane node. kubeadm mounts none of /etc/kubernetes but what its configuration names. */
@@ -27,6 +28,15 @@ const PLUGINS = [
   { plugin: "MutatingAdmissionPolicy", folder: "mutating-policies" },
 ] as const;
 
+const fileOf = (folder: string): string => `${folder}/usher.yaml`;
+const CONFIGURATION = "admission.yaml";
+
+/** The paths of all files that there may be. */
+export const STATIC_PATHS: readonly string[] = [
+  CONFIGURATION,
+  ...PLUGINS.map(({ folder }) => fileOf(folder)),
+];
+
 const API = "admissionregistration.k8s.io/v1";
 
 /**
@@ -35,29 +45,29 @@ const API = "admissionregistration.k8s.io/v1";
  * here: the kinds, the names, no parameters, and bindings to policies of the same files.
  */
 export function staticFiles(objects: readonly JsonObject[], folder = STATIC_FOLDER): StaticFiles {
-  const refused: string[] = [];
+  const refused: LeftOut[] = [];
   const accepted = objects.filter((object) => {
-    const problem = problemOf(object);
-    if (problem !== undefined)
-      refused.push(`${stringAt(object, "kind") ?? "object"} ${nameOf(object)}: ${problem}`);
-    return problem === undefined;
+    const why = problemOf(object);
+    if (why !== undefined)
+      refused.push({ what: `${stringAt(object, "kind") ?? "object"} ${nameOf(object)}`, why });
+    return why === undefined;
   });
   const policies = new Set(accepted.filter(isPolicy).map(identityOf));
   const bound = accepted.filter((object) => isPolicy(object) || policies.has(boundTo(object)));
   const files = PLUGINS.flatMap(({ plugin, folder: name }): StaticFile[] => {
     const documents = bound.filter((object) => pluginOf(object) === plugin).map(renamed);
-    return documents.length === 0 ? [] : [{ path: `${name}/usher.yaml`, documents }];
+    return documents.length === 0 ? [] : [{ path: fileOf(name), documents }];
   });
   if (files.length === 0) return { files, refused };
   return {
-    files: [{ path: "admission.yaml", documents: [configuration(files, folder)] }, ...files],
+    files: [{ path: CONFIGURATION, documents: [configuration(files, folder)] }, ...files],
     refused,
   };
 }
 
 /** The file of `--admission-control-config-file`. An API server has one: with another, its plugins go there. */
 function configuration(files: readonly StaticFile[], folder: string): JsonObject {
-  const plugins = PLUGINS.filter(({ folder: name }) => files.some(({ path }) => path.startsWith(`${name}/`)));
+  const plugins = PLUGINS.filter(({ folder: name }) => files.some(({ path }) => path === fileOf(name)));
   return {
     apiVersion: "apiserver.config.k8s.io/v1",
     kind: "AdmissionConfiguration",

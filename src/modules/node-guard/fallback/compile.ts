@@ -1,12 +1,10 @@
 import type { JsonObject } from "../../../core/json.ts";
 import { checkDnsLabel } from "../../../core/kubernetes/names.ts";
-import { nameOf } from "../../../core/kubernetes/object.ts";
 import { controlPlaneOf, type Installation } from "../../../core/module/installation.ts";
 import type { ManagedObjects } from "../../../core/module/module.ts";
 import type { View } from "../../../core/view/view.ts";
 import { LIFECYCLE_IDENTITIES } from "../claims/node-labels.ts";
 import type { Group } from "../groups/group.ts";
-import { nodesOf } from "../groups/group-nodes.ts";
 import { groupsOf } from "../groups/groups.ts";
 import { readOverride } from "../groups/override.ts";
 import { OVERRIDES } from "../groups/policy.ts";
@@ -57,16 +55,6 @@ export const fallback: ManagedObjects = {
 export function compileAll(view: View, installation: Installation, now: number): JsonObject[] {
   return groupsOf(view, installation, undefined).flatMap((group) =>
     compileGroup(group, installation, isOverridden(group.name, view, now) ? "Audit" : "Deny"),
-  );
-}
-
-/**
- * The same for files, which have no parameters: the policies name the nodes that are known now. Overrides do not count,
- * because a file can't end with them. A group without a known node has only the policy of its labels.
- */
-export function compileNamed(view: View, installation: Installation): JsonObject[] {
-  return groupsOf(view, installation, undefined).flatMap((group) =>
-    compileGroup(group, installation, "Deny", [...nodesOf(group, view)].map(nameOf).sort()),
   );
 }
 
