@@ -95,6 +95,16 @@ const PICTURES = {
 
 /** Workloads on the left, nodes on the right; an arrow means that usher allows it, a crossed one that it does not. */
 const PLACEMENTS = {
+  "team-pools": {
+    title: "One policy: the label team of a namespace names its nodes",
+    from: ["payments (team blue)", "search (team red)", "sandbox (no team)"],
+    to: ["blue-0", "red-0", "shared-0"],
+    arrows: [
+      [0, 0, true],
+      [1, 1, true],
+      [2, 2, true],
+    ],
+  },
   "gpu-nodes": {
     title: "GPU nodes are for the namespace ml",
     from: ["ml/training", "team-a/miner"],

@@ -60,7 +60,7 @@ describe.each(["pictures", "recording"])("docs/images", (script) => {
           .map((name) => [name, readFileSync(join(images, name), "utf8")]),
       );
     const before = drawn();
-    expect(Object.keys(before)).toHaveLength(17);
+    expect(Object.keys(before)).toHaveLength(19);
     const { status, stderr } = spawnSync(process.execPath, [join(root, `scripts/${script}.mjs`)], {
       encoding: "utf8",
     });

@@ -1,5 +1,6 @@
 // The first policy, end to end: the commands of an administrator and a user, on a real control plane.
-import { readFileSync } from "node:fs";
+import { execFile } from "node:child_process";
+import { readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { applyPatch } from "rfc6902";
 import { beforeAll, expect, test } from "vitest";
@@ -8,7 +9,7 @@ import { PROVENANCE, provenanceOf } from "../../src/core/provenance/annotation.t
 import { customResourceDefinition } from "../../src/core/registration/crd.ts";
 import { readManifests } from "../../src/files/reader/read-documents.ts";
 import { nodeGuard } from "../../src/modules/node-guard/index.ts";
-import { program } from "../cli/usher.ts";
+import { folder, program, ROOT } from "../cli/usher.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
 import { configured, install } from "./fixtures/install.ts";
@@ -18,6 +19,12 @@ const POLICY = "/apis/kupid.gardener.cloud/v1alpha1/clusterpodschedulingpolicies
 const DEPLOYMENT = "/apis/apps/v1/namespaces/shop/deployments/etcd-proxy";
 const PODS = "/api/v1/namespaces/shop/pods";
 const DEVELOPER = { user: "dev", groups: ["developers"] };
+
+interface Typed {
+  readonly error: string;
+  readonly stdout: string;
+  readonly stderr: string;
+}
 
 const fixture = (name: string): string => join(FIXTURES, name);
 
@@ -52,18 +59,16 @@ describeOwnCluster("the first policy, end to end", {}, (cluster) => {
     );
     // The replicas follow by watch; until both know the policy a pod may bypass it, because the hook is fail-open.
     await eventually("the policy in force in both replicas", async () => {
-      const placed = await Promise.all(Array.from({ length: 6 }, () => dryRunPod()));
-      return placed.every(Boolean);
+      const pods = await Promise.all(Array.from({ length: 6 }, () => dryRunPod("shop")));
+      return pods.every((pod) => stringAt(pod, "spec", "nodeSelector", "pool") === "etcd");
     });
   });
 
-  const dryRunPod = async (): Promise<boolean> => {
-    const pod = await cluster().call("POST", `${PODS}?dryRun=All`, {
+  const dryRunPod = (namespace: string): Promise<Json> =>
+    cluster().call("POST", `/api/v1/namespaces/${namespace}/pods?dryRun=All`, {
       metadata: { generateName: "probe-", labels: { app: "etcd" } },
       spec: { containers: [{ name: "c", image: "any" }] },
     });
-    return stringAt(pod, "spec", "nodeSelector", "pool") === "etcd";
-  };
 
   /** Whether the API server calls usher for every new pod, or only for pods with usher's annotations. */
   const asksAboutPods = async (): Promise<boolean> => {
@@ -206,6 +211,40 @@ describeOwnCluster("the first policy, end to end", {}, (cluster) => {
       spec: { template: { spec: { nodeSelector: null } } },
     });
     expect(at(restored, "spec", "template", "spec", "nodeSelector")).toEqual({ pool: "etcd" });
+  });
+
+  test("the commands of docs/first-policy.md do what it says, in its order", async () => {
+    const text = readFileSync(join(ROOT, "docs/first-policy.md"), "utf8");
+    const steps = [...text.matchAll(/^```console cluster\n([\s\S]*?)^```/gm)].flatMap(([, block = ""]) =>
+      block
+        .split(/^\$ /m)
+        .slice(1)
+        .map((part) => part.trim().split("\n")),
+    );
+    expect(steps.length).toBeGreaterThan(20);
+    for (const name of ["node-1", "node-2", "node-3"]) await cluster().createNode(name);
+    const place = folder({ "bin/.keep": "" });
+    symlinkSync(cluster().info.kubectl, join(place, "bin/kubectl"));
+    const PATH = `${place}/bin:${ROOT}/bin:${process.env["PATH"]}`;
+    const env = { ...process.env, KUBECONFIG: await cluster().kubeconfig(), PATH };
+    for (const [command = "", ...prints] of steps) {
+      // Not synchronously: connections of the API server to the replicas go through this process.
+      const { error, stdout, stderr } = await new Promise<Typed>((resolve) =>
+        execFile("sh", ["-c", command], { cwd: place, env }, (failed, out, err) =>
+          resolve({ error: failed?.message ?? "", stdout: out, stderr: err }),
+        ),
+      );
+      expect({ command, error }).toEqual({ command, error: "" });
+      // Columns are as wide as the cluster's names.
+      const said = `${stdout}${stderr}`.replaceAll(/ +/g, " ");
+      for (const line of prints) expect(said, command).toContain(line.replaceAll(/ +/g, " "));
+      // Its reader takes longer for the next command than the API server and both replicas for the policy.
+      if (command.startsWith("kubectl wait"))
+        await eventually("the policy in force in both replicas", async () => {
+          const pods = await Promise.all(Array.from({ length: 6 }, () => dryRunPod("reports")));
+          return pods.every((pod) => stringAt(pod, "spec", "nodeSelector", "pool") === "data");
+        });
+    }
   });
 
   test("a disabled module or gate leaves no status that claims an effect, and a write is warned about", async () => {
