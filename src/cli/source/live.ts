@@ -59,7 +59,25 @@ export async function openLiveSource(
   serving?: ServingOptions,
 ): Promise<LiveSource> {
   const client = await apiServer(options);
-  const operate = options.operate ?? isOwnCluster(options);
+  return openLive(
+    client,
+    { ...options, operate: options.operate ?? isOwnCluster(options) },
+    assembly,
+    log,
+    serving,
+  );
+}
+
+/** By a client; `self` is the identity of this replica. */
+export async function openLive(
+  client: Client,
+  options: Pick<LiveOptions, "operate" | "owns" | "clientCa">,
+  assembly: Assembly,
+  log: Log,
+  serving?: ServingOptions,
+  self: ReplicaIdentity = identity(),
+): Promise<LiveSource> {
+  const { operate = false } = options;
   let replica: Replica | undefined;
   const ended = new AbortController();
   const { owns, clientCa = assembly.installation.clientCa } = options;
@@ -93,7 +111,7 @@ export async function openLiveSource(
         version: version(),
         callersVerified: clientCa !== undefined,
         deployment,
-        ...identity(),
+        ...self,
       });
     await replica?.join(ended.signal);
     const isManaged = managesWebhooks(assembly.installation);
@@ -140,8 +158,15 @@ async function ownDeployment(client: Client, namespace: string): Promise<JsonObj
     : ownerReference({ apiVersion: "apps/v1", kind: "Deployment", metadata });
 }
 
+interface ReplicaIdentity {
+  /** The pod's name. */
+  readonly identity: string;
+  /** The pod, as an ownerReference. */
+  readonly owner?: JsonObject;
+}
+
 /** The identity of this replica: its pod, from the environment; outside of a pod, host name and process id. */
-export function identity(): { readonly identity: string; readonly owner?: JsonObject } {
+export function identity(): ReplicaIdentity {
   const { POD_NAME: name, POD_UID: uid } = process.env;
   if (name === undefined) return { identity: `${hostname().toLowerCase()}-${process.pid}` };
   if (uid === undefined) return { identity: name };

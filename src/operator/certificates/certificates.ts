@@ -38,6 +38,8 @@ interface CertificatesOptions {
   /** Ends the attempts to start. */
   readonly signal?: AbortSignal;
   readonly backoff?: BackoffLimits;
+  /** Issues a pair for these names, valid at this time. @default makeCertificate */
+  readonly issue?: ((names: readonly string[], now: number) => Promise<OwnCertificate>) | undefined;
 }
 
 /** Replicas that start together conflict: all but one find that another was faster. More conflicts than this are not a race. */
@@ -199,7 +201,8 @@ export class Certificates implements LivePair {
     // A refresh may bring another Secret while the pair is issued: this step is based on the planned one.
     const { object, record } = this.#secret.state;
     const now = this.#secret.clock.now();
-    const after = await recordAfter(record, plan, () => makeCertificate(this.#names, now), now);
+    const { issue = makeCertificate } = this.#options;
+    const after = await recordAfter(record, plan, () => issue(this.#names, now), now);
     if (!(await this.#secret.write(after, object))) return false;
     const why = "why" in plan ? { why: plan.why } : {};
     const message = plan.step === "rotate-paths" ? "webhook paths rotated" : "certificate renewed";

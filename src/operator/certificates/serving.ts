@@ -1,5 +1,5 @@
 import type { AcceptsToken } from "../../admission/review/routes.ts";
-import type { LivePair } from "../../admission/tls/certificate.ts";
+import type { LivePair, OwnCertificate } from "../../admission/tls/certificate.ts";
 import type { CertificateFiles } from "../../admission/tls/certificate-files.ts";
 import type { Client } from "../../cluster/client/client.ts";
 import type { Assembly } from "../../core/evaluate/assembly.ts";
@@ -15,6 +15,8 @@ import type { WebhookCertificates } from "./webhook-certificates.ts";
 export interface ServingOptions {
   /** The mounted certificate; absent in mode Own, unless another system manages certificate and webhooks. */
   readonly files: CertificateFiles | undefined;
+  /** Issues usher's own pairs. @default makeCertificate */
+  readonly issue?: (names: readonly string[], now: number) => Promise<OwnCertificate>;
 }
 
 /** The certificate that a replica serves with, and how it recognizes API servers. */
@@ -42,7 +44,7 @@ interface ServingFound {
 /** Resolves once there is a certificate to serve with, and the trust of API servers is known. */
 export async function openServing(
   { client, assembly, log, signal, owner }: ServingFound,
-  { files }: ServingOptions,
+  { files, issue }: ServingOptions,
 ): Promise<ServingCertificate> {
   const { installation } = assembly;
   const { namespace } = installation;
@@ -63,7 +65,7 @@ export async function openServing(
   }
   const certificates =
     files === undefined
-      ? await openCertificates({ client, namespace, log, signal, owner })
+      ? await openCertificates({ client, namespace, log, signal, owner, issue })
       : await openMounted({ files, published, namespace, writer: BUNDLE_WRITERS[mode], log, signal });
   await published.start();
   // The author of the configurations chooses the token, if any.
