@@ -24,6 +24,7 @@ import { change } from "./parts/policy-change.ts";
 import { ready } from "./parts/ready.ts";
 import { reviewCost } from "./parts/review-cost.ts";
 import { scheduling } from "./parts/scheduling.ts";
+import { simulation } from "./parts/simulation.ts";
 import { tenPoliciesPart } from "./parts/ten-policies.ts";
 import { type Result, tableOf, targetsThat } from "./report/result.ts";
 import { CONTENDERS } from "./rivals/contenders.ts";
@@ -47,6 +48,7 @@ const PARTS: Readonly<Record<string, (servers: Servers) => Promise<Result>>> = {
   fairness,
   foresight,
   dashboard,
+  simulation,
 };
 
 /** `--cluster`: parts that need a real control plane. */

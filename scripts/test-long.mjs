@@ -3,6 +3,7 @@ import { environment, run, setup } from "./setup.mjs";
 
 const runs = process.env.USHER_FUZZ_RUNS ?? "1000000";
 const worlds = process.env.USHER_SCHEDULING_RUNS ?? "200000";
+const seeds = process.env.USHER_SIMULATION_SEEDS ?? "50000";
 const rounds = process.env.USHER_LEDGER_RUNS ?? "100";
 
 /** Each part with its message, and its test files. */
@@ -11,6 +12,10 @@ const PARTS = {
   scheduling: [
     `Evaluating ${worlds} worlds beside the filters of kube-scheduler 1.33 to 1.37, which are built the first time …`,
     "test/scheduling/",
+  ],
+  simulation: [
+    `Simulating ${seeds} seeds, all plans and all mutants; on two cores this takes some three hours …`,
+    "test/simulation/simulation",
   ],
   burst: [
     `Creating projects concurrently, ${rounds} times; this takes about half an hour …`,
@@ -47,6 +52,7 @@ const env = {
   USHER_FUZZ_RUNS: runs,
   USHER_SCHEDULING_RUNS: worlds,
   USHER_LEDGER_RUNS: rounds,
+  USHER_SIMULATION_SEEDS: seeds,
   USHER_LONG: "true",
 };
 let failed = 0;

@@ -14,6 +14,7 @@ export function discoveryDocument(
   if (path === "/api/v1") return resourceList("v1", served);
   if (path === "/apis") return { kind: "APIGroupList", apiVersion: "v1", groups: groupsOf(served) };
   const [, group, groupVersion] = /^\/apis\/([^/]+)(?:\/([^/]+))?$/.exec(path) ?? [];
+  if (group === undefined) return undefined;
   const found = groupsOf(served).find(({ name }) => name === group);
   if (found === undefined) return undefined;
   if (groupVersion === undefined) return { kind: "APIGroup", apiVersion: "v1", ...found };

@@ -1,0 +1,235 @@
+/**
+ * Mistakes that the simulation must find: each replaces a text of the product while it is loaded. Found by random seeds
+ * or by a plan; a mutant that is not found means that the simulation is blind there.
+ */
+export interface Mutant {
+  readonly name: string;
+  readonly file: string;
+  readonly text: string;
+  readonly by: string;
+}
+
+export const MUTANTS: readonly Mutant[] = [
+  // Leader election.
+  {
+    name: "a lease is taken before it has expired",
+    file: "src/cluster/leader-election/lease-state.ts",
+    text: 'holder === "" || now - since >= record.durationMs',
+    by: 'holder === "" || now - since >= record.durationMs / 4',
+  },
+  {
+    name: "a candidate writes the lease without the version that it has read",
+    file: "src/cluster/leader-election/leader-election.ts",
+    text: "const version = resourceVersion === undefined ? {} : { resourceVersion };",
+    by: "const version = {};",
+  },
+  {
+    name: "a leader leads until the lease expires, not until the renew deadline",
+    file: "src/cluster/leader-election/lease-state.ts",
+    text: "now - state.heldSince < state.times.renewDeadlineMs",
+    by: "now - state.heldSince < 3 * state.times.durationMs",
+  },
+  {
+    name: "a renewal counts from its answer",
+    file: "src/cluster/leader-election/leader-election.ts",
+    text: "this.#state = leaseWritten(this.#state, record, sent);",
+    by: "this.#state = leaseWritten(this.#state, record, this.#clock() + 8_000);",
+  },
+  {
+    name: "a lease with an unknown write is not read again",
+    file: "src/cluster/leader-election/lease-state.ts",
+    text: "return { ...state, observed: undefined };",
+    by: "return state;",
+  },
+  // Workqueue and controller.
+  {
+    name: "a failed item is not retried",
+    file: "src/cluster/controller/workqueue.ts",
+    text: "this.addAfter(item, backoff.next(this.#clock.now()));",
+    by: "backoff.next(this.#clock.now());",
+  },
+  {
+    name: "an item that was added while it is processed is lost",
+    file: "src/cluster/controller/workqueue.ts",
+    text: "if (this.#running.has(id)) this.#dirty.add(id);\n    else this.#due.set(id, item);",
+    by: "if (!this.#running.has(id)) this.#due.set(id, item);",
+  },
+  {
+    name: "requeueAfter is ignored",
+    file: "src/cluster/controller/workqueue.ts",
+    text: "if (result.afterMs !== undefined) this.addAfter(item, result.afterMs);",
+    by: "",
+  },
+  {
+    name: "a conflict counts as done",
+    file: "src/cluster/controller/planned-writes.ts",
+    text: 'if (response === "conflict" || response.status === 409) return "conflict";',
+    by: 'if (response === "conflict" || response.status === 409) return "done";',
+  },
+  {
+    name: "a failed write counts as done",
+    file: "src/cluster/controller/planned-writes.ts",
+    text: "return { failed: errorMessage(what, error) };",
+    by: 'return "done";',
+  },
+  {
+    name: "patches are not conditional",
+    file: "src/cluster/controller/planned-writes.ts",
+    text: "body: [...operations, guard(resourceVersion)],",
+    by: "body: [...operations],",
+  },
+  {
+    name: "a new leader does not reconcile existing objects",
+    file: "src/modules/node-labels/reconcile/reconciler.ts",
+    text: "yield* stepKeys(state.sweep.start({ view, index, pending: state.pending }));",
+    by: "",
+  },
+  // Informers.
+  {
+    name: "a watch that is silent is not given up",
+    file: "src/cluster/informers/reflector.ts",
+    text: "idle = true;\n        close();",
+    by: "idle = true;",
+  },
+  {
+    name: "objects that were deleted before a relist stay in the view",
+    file: "src/cluster/informers/reflector-state.ts",
+    text: "return { ...NOTHING, changes: this.#known.endList(), synced: true };",
+    by: "return { ...NOTHING, changes: [], synced: true };",
+  },
+  {
+    name: "a watch whose version is compacted is tried again with it",
+    file: "src/cluster/informers/reflector-state.ts",
+    text: "this.#version = undefined;\n    const first",
+    by: "const first",
+  },
+  {
+    name: "leader-only objects stay in the view after leading",
+    file: "src/operator/controller/leader.ts",
+    text: "source.cache.startLeading().then(",
+    by: "Promise.resolve().then(",
+  },
+  // Ledger and commits.
+  {
+    name: "the ledger is written without the version that it was read with",
+    file: "src/cluster/client/object-access.ts",
+    text: "body: withIdentity(object, target, version),",
+    by: "body: withIdentity(object, target, undefined),",
+  },
+  {
+    name: "a ledger that was read from the view",
+    file: "src/modules/project-limit/ledger/reserve.ts",
+    text: "return { get: { resource: USAGES, name: ledgerName(subject) }, live: true, mayBeAbsent: true };",
+    by: "return { get: { resource: USAGES, name: ledgerName(subject) }, live: true, mayBeAbsent: true, anyVersion: true } as never;",
+  },
+  {
+    name: "a place is released without reading the namespace",
+    file: "src/modules/project-limit/ledger/settle.ts",
+    text: "return need === undefined || hasNoNamespace(entry, left, stored, facts.of(need));",
+    by: "return true;",
+  },
+  {
+    name: "places are never released",
+    file: "src/modules/project-limit/ledger/entry-ages.ts",
+    text: "if (left <= 0) due.push(entry);",
+    by: "if (left <= -1e9) due.push(entry);",
+  },
+  {
+    name: "a place is released while its request may still create",
+    file: "src/modules/project-limit/ledger/entry-ages.ts",
+    text: "export const SETTLE_AFTER_MS = 35_000;",
+    by: "export const SETTLE_AFTER_MS = 100;",
+  },
+  {
+    name: "a failed read of a namespace counts as its absence",
+    file: "src/modules/project-limit/ledger/settle.ts",
+    text: "if (fact === undefined || failureOf(fact) !== undefined) return false;",
+    by: "if (fact === undefined || failureOf(fact) !== undefined) return true;",
+  },
+  {
+    name: "reservations of others do not count",
+    file: "src/modules/project-limit/ledger/reserve.ts",
+    text: "const used = usageOf(placesOf(subject, projects, others));",
+    by: "const used = usageOf(placesOf(subject, projects, []));",
+  },
+  {
+    name: "a commit with an unknown result counts as done",
+    file: "src/cluster/commits/commit-batcher.ts",
+    text: 'resolveAll(commits, typeof result === "object" ? result : "conflict");',
+    by: 'resolveAll(commits, typeof result === "object" ? result : "done");',
+  },
+  {
+    name: "commits that joined a conflicting batch count as done",
+    file: "src/cluster/commits/commit-batcher.ts",
+    text: 'resolveAll(this.#batch.splice(0), "conflict");\n    }',
+    by: 'resolveAll(this.#batch.splice(0), "done");\n    }',
+  },
+  {
+    name: "a batch that is not written is lost after a 429",
+    file: "src/cluster/commits/commit-batcher.ts",
+    text: "this.#batch = [...commits, ...this.#batch];\n      this.#schedule(result.retryDelayMs);",
+    by: 'resolveAll(commits, "done");',
+  },
+  // Nodes.
+  {
+    name: "the whole list of taints is replaced",
+    file: "src/modules/node-labels/desired/node-patch.ts",
+    text: "if (found === undefined) list.push(taint);",
+    by: "if (found === undefined) continue;",
+  },
+  {
+    name: "owned labels are kept",
+    file: "src/modules/node-labels/desired/difference.ts",
+    text: "for (const { key, owners } of desired.unwanted) {",
+    by: "for (const { key, owners } of [] as typeof desired.unwanted) {",
+  },
+  {
+    name: "a taint is set before the ledger has it",
+    file: "src/modules/node-labels/reconcile/reconcile-node.ts",
+    text: "const first = addsUnrecordedTaint(node, difference, cache) ? ledgerWrites(access, context) : [];",
+    by: "const first: readonly PlannedWrite[] = [];",
+  },
+  // Certificates and webhooks.
+  {
+    name: "the next certificate is used before API servers trust it",
+    file: "src/operator/certificates/certificate-plan.ts",
+    text: 'const trusted = trust === "no webhooks" || (trust !== "not yet" && trust.forMs >= TRUST_MS);',
+    by: "const trusted = true;",
+  },
+  {
+    name: "the bundle has only the certificate in use",
+    file: "src/operator/certificates/certificate-record.ts",
+    text: "const all = [current?.ca, next?.ca, previous, ...more]",
+    by: "const all = [current?.ca]",
+  },
+  {
+    name: "the Secret is written without the version that it was read with",
+    file: "src/operator/certificates/certificate-secret.ts",
+    text: "body: { ...seen, data },",
+    by: "body: { ...seen, metadata: { ...(seen['metadata'] as JsonObject), resourceVersion: undefined }, data },",
+  },
+  {
+    name: "replicas that start together each issue a certificate",
+    file: "src/operator/certificates/certificate-secret.ts",
+    text: "randomUUID()}`",
+    by: "0}&force=true`",
+  },
+  {
+    name: "edited webhooks are not repaired",
+    file: "src/operator/webhooks/webhook-controller.ts",
+    text: "await repairs.write(wanted, live, webhookDeviations);",
+    by: "",
+  },
+  {
+    name: "the certificate is not read again",
+    file: "src/operator/certificates/certificates.ts",
+    text: "this.#timer = setInterval(() => void this.refresh(),",
+    by: "this.#timer = setInterval(() => undefined,",
+  },
+  {
+    name: "deleted webhooks are not created again",
+    file: "src/operator/webhooks/webhook-controller.ts",
+    text: "? ownership.creates && (await this.#register(plain, may))",
+    by: "? true",
+  },
+];

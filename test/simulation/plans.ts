@@ -1,0 +1,175 @@
+/**
+ * Plans by Sieve's rules, made from a reference run without faults: crash after each write, go back to an older view
+ * after each call, and hide pairs of events that cancel each other. The end must be that of the reference run, with as
+ * many creations and deletions.
+ */
+import { at, type Json, listAt, stringAt } from "../../src/core/json.ts";
+import { annotationsOf, labelsOf, nameOf } from "../../src/core/kubernetes/object.ts";
+import type { StoreEvent } from "./api-server/store.ts";
+import { type Call, DOMAIN, type Fault, type Scenario, WATCHDOG } from "./scenario.ts";
+import { type Outcome, simulate } from "./simulate.ts";
+import { USHER } from "./world.ts";
+
+/** Callers repeat what fails, and leave each other time: the end depends on the calls alone. */
+const CALLS: readonly Call[] = [
+  { at: 14_000, call: "create project", user: "ann", name: "p1" },
+  { at: 18_000, call: "create project", user: "ann", name: "p2" },
+  { at: 22_000, call: "join node", name: "edge-2" },
+  { at: 26_000, call: "set rule", name: "all", pattern: ".*", value: "a", taint: true },
+  { at: 32_000, call: "label node", name: "edge-1", key: `${DOMAIN}/stray`, value: "x" },
+  { at: 38_000, call: "delete rule", name: "pool" },
+  { at: 40_000, call: "set rule", name: "pool", pattern: "edge-.*", value: "a", taint: true },
+  { at: 46_000, call: "remove node", name: "edge-2" },
+  { at: 48_000, call: "join node", name: "edge-2" },
+  { at: 54_000, call: "label node", name: "edge-1", key: `${DOMAIN}/pool`, value: "x" },
+  { at: 56_000, call: "label node", name: "edge-1", key: `${DOMAIN}/pool`, value: "a" },
+  { at: 60_000, call: "delete project", name: "p1" },
+  { at: 66_000, call: "create project", user: "bob", name: "p3" },
+  { at: 70_000, call: "edit webhooks", kind: "validating", how: "empty" },
+  { at: 76_000, call: "set limit", max: 3 },
+  { at: 80_000, call: "delete rule", name: "all" },
+];
+
+/** Calls whose events cancel each other. */
+const CANCELLING: readonly (readonly [number, number])[] = [
+  [5, 6],
+  [7, 8],
+  [9, 10],
+];
+
+export const REFERENCE: Scenario = {
+  seed: 0,
+  replicas: ["usher-a", "usher-b"],
+  limit: 2,
+  renewal: false,
+  openable: false,
+  clocks: {},
+  calls: CALLS,
+  faults: [],
+  activeMs: 84_000,
+  persistent: true,
+};
+
+export interface Plan {
+  readonly name: string;
+  readonly scenario: Scenario;
+}
+
+/** Counted and compared; the rest depends on who leads, and when. */
+const COUNTED = /^(projectusages|nodes|secrets|(mutating|validating)webhookconfigurations)/;
+
+interface End {
+  readonly state: string;
+  readonly counts: string;
+}
+
+/** What the objects say at the end, without times and versions, and how often usher created and deleted objects. */
+function endOf({ world }: Outcome, events: readonly StoreEvent[]): End {
+  const list = (resource: string) => world.store.list(resource).map(({ object }) => object);
+  const state: Json = {
+    nodes: list("nodes").map((node) => [
+      nameOf(node),
+      labelsOf(node) ?? {},
+      listAt(node, "spec", "taints"),
+      Object.keys(annotationsOf(node) ?? {}).sort(),
+    ]),
+    projects: list("namespaces").map((one) => [
+      nameOf(one),
+      stringAt(one, "metadata", "annotations", "openshift.io/requester") ?? "",
+    ]),
+    ledgers: list("projectusages.usher.dev").map((one) => [
+      nameOf(one),
+      listAt(one, "spec", "entries").map((entry) => stringAt(entry, "name") ?? ""),
+    ]),
+    webhooks: ["mutating", "validating"].flatMap((kind) =>
+      list(`${kind}webhookconfigurations.admissionregistration.k8s.io`).map((one) =>
+        listAt(one, "webhooks").map((entry) => [
+          at(entry, "name") ?? "",
+          at(entry, "failurePolicy") ?? "",
+          at(entry, "rules") ?? [],
+        ]),
+      ),
+    ),
+    taints: list("configmaps")
+      .filter((one) => nameOf(one) === "usher-node-labels")
+      .map((one) => stringAt(one, "data", "taints")?.split("\n").sort() ?? []),
+  };
+  const counts = new Map<string, number>();
+  for (const { type, resource, by } of events)
+    if (by === USHER && type !== "MODIFIED" && COUNTED.test(resource))
+      counts.set(`${type} ${resource}`, (counts.get(`${type} ${resource}`) ?? 0) + 1);
+  return { state: JSON.stringify(state), counts: JSON.stringify([...counts].sort()) };
+}
+
+/** Runs a scenario to its end, and takes down what usher did. */
+async function ended(scenario: Scenario): Promise<{ readonly outcome: Outcome; readonly end: End }> {
+  const events: StoreEvent[] = [];
+  const outcome = await simulate(scenario, undefined, (world) => {
+    world.store.subscribe((event) => void events.push(event));
+  });
+  return { outcome, end: endOf(outcome, events) };
+}
+
+export async function plans(): Promise<{
+  readonly all: readonly Plan[];
+  readonly check: (plan: Plan) => Promise<string | undefined>;
+}> {
+  const { outcome, end } = await ended(REFERENCE);
+  if (outcome.failure !== undefined) throw new Error(`the reference run failed: ${outcome.failure}`);
+  const withFaults = (name: string, ...faults: Fault[]): Plan => ({
+    name,
+    scenario: { ...REFERENCE, faults },
+  });
+  const { replicas } = REFERENCE;
+  const writes = (process: string) => outcome.world.writes.filter((one) => one.process === process);
+  const crashes = [...replicas, WATCHDOG].flatMap((process) =>
+    writes(process).map(({ what }, i) =>
+      withFaults(`${process} crashes after ${what} (${i + 1})`, {
+        at: 3_100,
+        process,
+        fault: "crash at write",
+        write: i + 1,
+        forMs: 1_500,
+      }),
+    ),
+  );
+  const older = CALLS.flatMap((call, i) =>
+    replicas.map((process) =>
+      withFaults(
+        `${process} sees the state before call ${i + 1} (${call.call}) again`,
+        { at: call.at - 100, process: "", fault: "lag", forMs: 6_000, lagMs: 6_000 },
+        { at: call.at + 1_000, process, fault: "switch" },
+        { at: call.at + 1_500, process, fault: "crash", forMs: 500 },
+      ),
+    ),
+  );
+  const hidden = CANCELLING.flatMap(([from, to]) =>
+    replicas.map((process) =>
+      withFaults(
+        `${process} does not see calls ${from + 1} and ${to + 1}, which cancel each other`,
+        { at: (CALLS[from] as Call).at - 100, process, fault: "stall", forMs: 3_000 },
+        { at: (CALLS[to] as Call).at + 400, process: "", fault: "compact" },
+        { at: (CALLS[to] as Call).at + 500, process, fault: "reset" },
+      ),
+    ),
+  );
+  return {
+    all: [...crashes, ...older, ...hidden],
+    check: async ({ scenario }) => {
+      const { outcome: other, end: reached } = await ended(scenario);
+      if (other.failure !== undefined) return other.failure;
+      if (reached.state !== end.state) return `the end differs: ${difference(reached.state, end.state)}`;
+      return reached.counts === end.counts
+        ? undefined
+        : `creations and deletions differ: ${reached.counts}, reference ${end.counts}`;
+    },
+  };
+}
+
+/** The texts around their first difference. */
+function difference(one: string, other: string): string {
+  let i = 0;
+  while (one[i] === other[i]) i++;
+  const part = (text: string) => text.slice(Math.max(0, i - 80), i + 80);
+  return `…${part(one)}… instead of …${part(other)}…`;
+}

@@ -1,0 +1,276 @@
+/** A scenario: who calls what, and what breaks, each at its time. Pure data, made from a seed, so that it can be shrunk. */
+import { randomStream } from "./runtime.ts";
+
+/** What people and other programs do. `at`: milliseconds from the start. */
+export type Call = { readonly at: number } & (
+  | { readonly call: "create project"; readonly user: string; readonly name: string }
+  | { readonly call: "delete project"; readonly name: string }
+  | { readonly call: "set limit"; readonly max: number }
+  | { readonly call: "join node"; readonly name: string }
+  | { readonly call: "remove node"; readonly name: string }
+  /** Anyone but usher sets a label or removes it. */
+  | {
+      readonly call: "label node";
+      readonly name: string;
+      readonly key: string;
+      readonly value: string | null;
+    }
+  /** Others write the node every few milliseconds: its status, and a taint that comes and goes. */
+  | { readonly call: "churn node"; readonly name: string; readonly writes: number }
+  | { readonly call: "taint node"; readonly name: string; readonly key: string }
+  | {
+      readonly call: "set rule";
+      readonly name: string;
+      readonly pattern: string;
+      readonly value: string;
+      readonly taint: boolean;
+    }
+  | { readonly call: "delete rule"; readonly name: string }
+  | { readonly call: "set ownership" }
+  | { readonly call: "delete ownership" }
+  /** An administrator spoils a webhook configuration, or deletes it. */
+  | {
+      readonly call: "edit webhooks";
+      readonly kind: "mutating" | "validating";
+      readonly how: "open" | "empty" | "delete";
+    }
+  | { readonly call: "delete lease" }
+  | { readonly call: "delete certificate" }
+  /** A replica is replaced by one of another name, which drains first. */
+  | { readonly call: "roll out"; readonly replica: string }
+);
+
+/** What breaks. A fault with a duration ends after `forMs`. */
+export type Fault = { readonly at: number; readonly process: string } & (
+  | { readonly fault: "crash"; readonly forMs: number }
+  /** The process crashes when its write of this number, from `at` on, has been processed. Leases and events do not count. */
+  | { readonly fault: "crash at write"; readonly write: number; readonly forMs: number }
+  | { readonly fault: "freeze"; readonly forMs: number; readonly timersFirst: boolean }
+  | { readonly fault: "delay"; readonly forMs: number; readonly delayMs: number }
+  | { readonly fault: "cut"; readonly forMs: number }
+  | { readonly fault: "silence"; readonly forMs: number }
+  | { readonly fault: "stall"; readonly forMs: number }
+  | { readonly fault: "lose answers"; readonly forMs: number }
+  | { readonly fault: "busy"; readonly forMs: number }
+  | { readonly fault: "unsure"; readonly forMs: number }
+  /** etcd has no leader: reads are answered, writes fail. */
+  | { readonly fault: "read-only"; readonly forMs: number }
+  | { readonly fault: "half-open" }
+  | { readonly fault: "reset" }
+  /** Its connections lead to the other API server. */
+  | { readonly fault: "switch" }
+  | { readonly fault: "jump"; readonly byMs: number }
+  /** etcd forgets its history, and watches end. */
+  | { readonly fault: "compact" }
+  /** The second API server sees writes this much later. */
+  | { readonly fault: "lag"; readonly forMs: number; readonly lagMs: number }
+);
+
+export interface Scenario {
+  readonly seed: number;
+  readonly replicas: readonly string[];
+  /** The projects that a user may have at the start. */
+  readonly limit: number;
+  /** Whether the stored certificate is due for renewal at the start. */
+  readonly renewal: boolean;
+  /** Whether the watchdog may open the hooks of project-limit. */
+  readonly openable: boolean;
+  /** The clock of each process: rate, and error of the wall clock. */
+  readonly clocks: Readonly<Record<string, { readonly rate: number; readonly wallOffset: number }>>;
+  readonly calls: readonly Call[];
+  readonly faults: readonly Fault[];
+  /** The end of calls and faults. */
+  readonly activeMs: number;
+  /** Whether callers repeat what failed: then the end does not depend on faults. @default false */
+  readonly persistent?: boolean;
+}
+
+export const DOMAIN = "sim.example.com";
+export const WATCHDOG = "watchdog";
+
+/** The replicas are ready by then, and the objects of the start exist. */
+export const WARM_UP_MS = 12_000;
+
+const USERS = ["ann", "bob"];
+const NODES = ["edge-1", "edge-2", "core-1"];
+const RULES = [
+  { name: "pool", pattern: "edge-.*" },
+  { name: "all", pattern: ".*" },
+];
+const OTHERS = ["other.example.com/rack", "kubernetes.io/note"];
+
+/** The scenario of a seed. */
+export function scenarioOf(seed: number): Scenario {
+  const random = randomStream(`scenario ${seed}`);
+  const below = (n: number): number => Math.floor(random() * n);
+  const pick = <T>(list: readonly T[]): T => list[below(list.length)] as T;
+  const chance = (p: number): boolean => random() < p;
+  const replicas = chance(0.7) ? ["usher-a", "usher-b"] : ["usher-a", "usher-b", "usher-c"];
+  const processes = [...replicas, WATCHDOG];
+  const clocks = Object.fromEntries(
+    processes.map((name) => [
+      name,
+      {
+        rate: chance(0.5) ? 1 : 0.95 + 0.1 * random(),
+        wallOffset: chance(0.5) ? 0 : Math.round((random() - 0.5) * 7_200_000),
+      },
+    ]),
+  );
+  const activeMs = 10_000 + below(30_000);
+  const time = (): number => WARM_UP_MS + below(activeMs);
+  const limit = 1 + below(3);
+  const calls: Call[] = [];
+  // Bursts: requests at nearly the same time are what races.
+  const bursts = 1 + below(3);
+  let projects = 0;
+  for (let i = 0; i < bursts; i++) {
+    const at = time();
+    const user = pick(USERS);
+    for (let k = 1 + below(4); k > 0; k--)
+      calls.push({
+        at: at + below(chance(0.7) ? 40 : 3_000),
+        call: "create project",
+        user,
+        name: `p${chance(0.2) ? below(projects + 1) : ++projects}`,
+      });
+  }
+  const weighted: readonly (readonly [number, () => Call])[] = [
+    [3, () => ({ at: time(), call: "create project", user: pick(USERS), name: `p${++projects}` })],
+    [4, () => ({ at: time(), call: "delete project", name: `p${1 + below(projects + 1)}` })],
+    [3, () => ({ at: time(), call: "join node", name: pick(NODES) })],
+    [2, () => ({ at: time(), call: "remove node", name: pick(NODES) })],
+    [
+      3,
+      () => ({
+        at: time(),
+        call: "label node",
+        name: pick(NODES),
+        key: `${DOMAIN}/${pick(["pool", "all", "stray"])}`,
+        value: chance(0.3) ? null : pick(["x", "y"]),
+      }),
+    ],
+    [
+      2,
+      () => ({
+        at: time(),
+        call: "label node",
+        name: pick(NODES),
+        key: pick(OTHERS),
+        value: chance(0.3) ? null : pick(["x", "y"]),
+      }),
+    ],
+    [2, () => ({ at: time(), call: "churn node", name: pick(NODES), writes: 20 + below(200) })],
+    [1, () => ({ at: time(), call: "taint node", name: pick(NODES), key: "other.example.com/maintenance" })],
+    [
+      3,
+      () => ({ at: time(), call: "set rule", ...pick(RULES), value: pick(["a", "b"]), taint: chance(0.5) }),
+    ],
+    [2, () => ({ at: time(), call: "delete rule", name: pick(RULES).name })],
+    [1, () => ({ at: time(), call: "set ownership" })],
+    [1, () => ({ at: time(), call: "delete ownership" })],
+    [1, () => ({ at: time(), call: "set limit", max: 1 + below(3) })],
+    [
+      1,
+      () => ({
+        at: time(),
+        call: "edit webhooks",
+        kind: pick(["mutating", "validating"] as const),
+        how: pick(["open", "empty", "delete"] as const),
+      }),
+    ],
+    [1, () => ({ at: time(), call: "delete lease" })],
+    [1, () => ({ at: time(), call: "delete certificate" })],
+    [1, () => ({ at: time(), call: "roll out", replica: pick(replicas) })],
+  ];
+  for (let i = 4 + below(10); i > 0; i--) calls.push(choose(weighted, random)());
+  // Conflicts: a node is written by others while its rule changes.
+  if (chance(0.5)) {
+    const at = time();
+    calls.push({ at, call: "churn node", name: "edge-1", writes: 200 });
+    calls.push({
+      at: at + 100 + below(300),
+      call: "set rule",
+      name: "pool",
+      pattern: "edge-.*",
+      value: pick(["a", "b"]),
+      taint: chance(0.7),
+    });
+  }
+  const faults: Fault[] = [];
+  const forMs = (): number => (chance(0.6) ? 500 + below(5_000) : 5_000 + below(20_000));
+  const process = (): string => (chance(0.85) ? pick(replicas) : WATCHDOG);
+  const breaking: readonly (readonly [number, () => Fault])[] = [
+    [3, () => ({ at: time(), process: process(), fault: "crash", forMs: forMs() })],
+    [
+      3,
+      () => ({
+        at: time(),
+        process: pick(replicas),
+        fault: "crash at write",
+        write: 1 + below(6),
+        forMs: forMs(),
+      }),
+    ],
+    [
+      3,
+      () => ({ at: time(), process: process(), fault: "freeze", forMs: forMs(), timersFirst: chance(0.5) }),
+    ],
+    [
+      2,
+      () => ({ at: time(), process: process(), fault: "delay", forMs: forMs(), delayMs: 200 + below(6_000) }),
+    ],
+    [2, () => ({ at: time(), process: process(), fault: "cut", forMs: forMs() })],
+    [2, () => ({ at: time(), process: process(), fault: "silence", forMs: forMs() })],
+    [3, () => ({ at: time(), process: pick(replicas), fault: "stall", forMs: forMs() })],
+    [3, () => ({ at: time(), process: process(), fault: "lose answers", forMs: forMs() })],
+    [2, () => ({ at: time(), process: process(), fault: "busy", forMs: forMs() })],
+    [2, () => ({ at: time(), process: process(), fault: "unsure", forMs: forMs() })],
+    [3, () => ({ at: time(), process: process(), fault: "read-only", forMs: forMs() })],
+    [1, () => ({ at: time(), process: process(), fault: "half-open" })],
+    [1, () => ({ at: time(), process: process(), fault: "reset" })],
+    [2, () => ({ at: time(), process: process(), fault: "switch" })],
+    [
+      1,
+      () => ({
+        at: time(),
+        process: process(),
+        fault: "jump",
+        byMs: Math.round((random() - 0.5) * 86_400_000),
+      }),
+    ],
+    [1, () => ({ at: time(), process: "", fault: "compact" })],
+    [2, () => ({ at: time(), process: "", fault: "lag", forMs: forMs(), lagMs: 200 + below(8_000) })],
+  ];
+  for (let i = chance(0.1) ? 0 : 1 + below(6); i > 0; i--) faults.push(choose(breaking, random)());
+  return {
+    seed,
+    replicas,
+    limit,
+    renewal: chance(0.15),
+    openable: chance(0.3),
+    clocks,
+    calls: calls.toSorted((a, b) => a.at - b.at),
+    faults: faults.toSorted((a, b) => a.at - b.at),
+    activeMs,
+  };
+}
+
+function choose<T>(weighted: readonly (readonly [number, () => T])[], random: () => number): () => T {
+  const total = weighted.reduce((sum, [weight]) => sum + weight, 0);
+  let left = random() * total;
+  for (const [weight, make] of weighted) {
+    left -= weight;
+    if (left < 0) return make;
+  }
+  return (weighted[0] as readonly [number, () => T])[1];
+}
+
+/** One line for people: `12.345 usher-a crash for 3 s`. */
+export function describe(one: Call | Fault): string {
+  const { at, ...rest } = one;
+  const what = "call" in rest ? rest.call : `${rest.process} ${rest.fault}`.trim();
+  const details = Object.entries(rest)
+    .filter(([key]) => !["call", "fault", "process"].includes(key))
+    .map(([key, value]) => `${key}=${value}`);
+  return [(at / 1_000).toFixed(3), what, ...details].join(" ");
+}

@@ -1,0 +1,115 @@
+/** One run of a scenario, with its checks; and the search for the smallest scenario that still fails. */
+import { createHash } from "node:crypto";
+import {
+  notReady,
+  watchInvariants,
+  wrongAnswer,
+  wrongLeader,
+  wrongLedger,
+  wrongNode,
+  wrongWebhooks,
+} from "./checks.ts";
+import { activate, realNow } from "./runtime.ts";
+import { describe, type Scenario } from "./scenario.ts";
+import { issuePairs, World } from "./world.ts";
+
+export interface Outcome {
+  readonly failure: string | undefined;
+  readonly events: number;
+  /** Simulated milliseconds. */
+  readonly simulatedMs: number;
+  readonly realMs: number;
+  /** Of the whole history. */
+  readonly digest: string;
+  readonly world: World;
+}
+
+/** After the last fault: a lease expires, the next leader reads everything, and backoffs end. */
+const RECONCILED_MS = 45_000;
+/** A reservation is released 35 s after the leader has seen it. */
+const RELEASED_MS = 90_000;
+/** Nothing is written any more. */
+const STABLE_MS = 30_000;
+
+/** Written while nothing happens: the lease, and counts. */
+const CONTINUOUS = /^(leases\.coordination\.k8s\.io|events(\.events\.k8s\.io)?|namespaces|endpointslices.*)$/;
+
+export async function simulate(
+  scenario: Scenario,
+  trace?: (line: string) => void,
+  prepare?: (world: World) => void,
+): Promise<Outcome> {
+  await issuePairs();
+  const started = realNow();
+  const hash = createHash("sha256");
+  const world = new World(scenario, {
+    trace: (line) => {
+      hash.update(line);
+      hash.update("\n");
+      trace?.(line);
+    },
+  });
+  const { runtime } = world;
+  watchInvariants(world);
+  prepare?.(world);
+  await world.run();
+  const checked = async (ms: number, ...checks: ((world: World) => string | undefined)[]): Promise<void> => {
+    await runtime.run(runtime.now + ms);
+    for (const check of checks) {
+      const why = runtime.failure === undefined ? check(world) : undefined;
+      if (why !== undefined) runtime.fail(`${(ms / 1_000).toFixed(0)} s after the last fault: ${why}`);
+    }
+  };
+  await checked(RECONCILED_MS, notReady, wrongLeader, wrongNode, wrongWebhooks);
+  await checked(RELEASED_MS - RECONCILED_MS, wrongLedger);
+  const written: string[] = [];
+  const stop = world.store.subscribe(({ resource, type, key, by }) => {
+    if (!CONTINUOUS.test(resource)) written.push(`${type} ${resource} ${key} by ${by}`);
+  });
+  await checked(STABLE_MS, wrongNode, wrongWebhooks, wrongLeader);
+  stop();
+  if (written.length > 0) runtime.fail(`written although nothing happens: ${written.slice(0, 5).join(", ")}`);
+  for (const user of ["ann", "bob"])
+    if (runtime.failure === undefined) {
+      const why = await wrongAnswer(world, user);
+      if (why !== undefined) runtime.fail(why);
+    }
+  const { failure, events, now } = runtime;
+  if (failure !== undefined) world.note(`FAILED ${failure}`);
+  activate(undefined);
+  return {
+    failure,
+    events,
+    simulatedMs: now,
+    realMs: realNow() - started,
+    digest: hash.digest("hex").slice(0, 16),
+    world,
+  };
+}
+
+/** Without this fault or call, does it still fail? Tries halves, quarters, and at last each single one. */
+export async function shrink(
+  scenario: Scenario,
+  fails: (scenario: Scenario) => Promise<boolean>,
+): Promise<Scenario> {
+  let best = scenario;
+  for (const part of ["faults", "calls"] as const) {
+    for (
+      let size = Math.ceil(best[part].length / 2);
+      size >= 1;
+      size = size === 1 ? 0 : Math.ceil(size / 2)
+    ) {
+      for (let from = 0; from < best[part].length; ) {
+        const smaller = { ...best, [part]: [...best[part].slice(0, from), ...best[part].slice(from + size)] };
+        if (await fails(smaller)) best = smaller;
+        else from += size;
+      }
+    }
+  }
+  return best;
+}
+
+export function summary({ seed, replicas, limit, calls, faults }: Scenario): string {
+  const lines = [...calls, ...faults].toSorted((a, b) => a.at - b.at).map((one) => `  ${describe(one)}`);
+  return [`seed ${seed}: ${replicas.length} replicas, limit ${limit}`, ...lines].join("\n");
+}

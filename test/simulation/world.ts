@@ -1,0 +1,827 @@
+/**
+ * The world of a simulation: two API servers over one store, the controllers of Kubernetes, usher's replicas and its
+ * watchdog as processes, and the people and programs that call. Replicas are assembled as `usher serve --operate`
+ * assembles them; left out are sockets, TLS and the ops port. The world calls their review handler, and does the
+ * kubelet's and the endpoint controller's part.
+ */
+import { afterResponse } from "../../src/admission/review/after-response.ts";
+import { type Handle, ReviewHandler } from "../../src/admission/review/handle.ts";
+import { makeCertificate, type OwnCertificate } from "../../src/admission/tls/certificate.ts";
+import { type LiveSource, openLive } from "../../src/cli/source/live.ts";
+import { EventRecorder } from "../../src/cluster/events/event-recorder.ts";
+import { Assembly } from "../../src/core/evaluate/assembly.ts";
+import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
+import type { Log } from "../../src/core/log.ts";
+import { Gates } from "../../src/core/module/gates.ts";
+import { DEFAULT_INSTALLATION, type Installation } from "../../src/core/module/installation.ts";
+import type { Module } from "../../src/core/module/module.ts";
+import { policyCheck } from "../../src/core/module/policy-check.ts";
+import { serviceNames } from "../../src/core/registration/certificates.ts";
+import { registeredKinds } from "../../src/core/registration/index.ts";
+import { anchor } from "../../src/core/registration/managed-objects.ts";
+import { labelled, OWN_NAMES } from "../../src/core/registration/names.ts";
+import { nodeLabels } from "../../src/modules/node-labels/index.ts";
+import { projectLimit } from "../../src/modules/project-limit/index.ts";
+import { dataOf, trusts } from "../../src/operator/certificates/certificate-record.ts";
+import { rotated } from "../../src/operator/certificates/path-tokens.ts";
+import { Watchdog } from "../../src/operator/watchdog/watchdog.ts";
+import type { WebhookCall } from "./api-server/admission.ts";
+import { ApiServer } from "./api-server/api-server.ts";
+import { Controllers } from "./api-server/controllers.ts";
+import { Store } from "./api-server/store.ts";
+import { GOOD_LINK, type Link, Network, type ServerRequest } from "./network.ts";
+import { activate, EPOCH, Runtime, SimulatedProcess } from "./runtime.ts";
+import { type Call, DOMAIN, describe, type Fault, type Scenario, WARM_UP_MS, WATCHDOG } from "./scenario.ts";
+
+export const NAMESPACE = "usher-system";
+export const USHER = "system:serviceaccount:usher-system:usher";
+export const RULES_NAMESPACE = "cluster-config";
+const ACCOUNT = { username: USHER, groups: ["system:serviceaccounts", "system:authenticated"] };
+const WATCHDOG_ACCOUNT = {
+  username: "system:serviceaccount:usher-system:usher-watchdog",
+  groups: ["system:serviceaccounts", "system:authenticated"],
+};
+const ADMIN = { username: "admin", groups: ["system:masters", "system:authenticated"] };
+
+const OWN_MODULES = [nodeLabels, projectLimit];
+export const MODULES: readonly Module[] = [...OWN_MODULES, policyCheck(OWN_MODULES)];
+
+const LIMITS = "projectrequestlimits.operator.project.openshift.io";
+
+/** How long a replica that is being replaced keeps serving. */
+const DRAIN_MS = 3_000;
+
+/** A probe of the kubelet. */
+const PROBE_MS = 1_000;
+
+/** Every replica has found the new certificate, even after the longest fault. */
+const REISSUED_MS = 60_000;
+
+const OPEN_AFTER_SECONDS = 40;
+
+/** Signing takes real time and other threads, so pairs are issued before, and given out in order. */
+const pairs: OwnCertificate[] = [];
+let oldPair: OwnCertificate | undefined;
+const PAIRS = 8;
+const DAY_MS = 86_400_000;
+
+export async function issuePairs(): Promise<void> {
+  const names = serviceNames(OWN_NAMES.service, NAMESPACE);
+  while (pairs.length < PAIRS) pairs.push(await makeCertificate(names, EPOCH));
+  // Two months are left: it is due for renewal.
+  oldPair ??= await makeCertificate(names, EPOCH - 300 * DAY_MS);
+}
+
+/** One pod of usher, over restarts of its container. */
+export interface Pod {
+  readonly name: string;
+  readonly owner: JsonObject;
+  process: SimulatedProcess;
+  live?: LiveSource;
+  handle?: Handle;
+  after?: ReturnType<typeof afterResponse>;
+  isTerminating: boolean;
+}
+
+interface WorldOptions {
+  /** Called with each line of the history. */
+  readonly trace?: (line: string) => void;
+}
+
+export class World {
+  readonly scenario: Scenario;
+  readonly runtime: Runtime;
+  readonly store = new Store();
+  readonly servers: readonly ApiServer[];
+  readonly network: Network;
+  readonly pods = new Map<string, Pod>();
+  readonly installation: Installation;
+  /** The limits that were stored, and when. */
+  readonly limits: { readonly at: number; readonly max: number }[] = [];
+  /** Writes of usher's processes that were processed, in order; without leases and events. */
+  readonly writes: { readonly process: string; readonly what: string }[] = [];
+  /** When usher last admitted a project, by its name. */
+  readonly admitted = new Map<string, number>();
+  watchdog: SimulatedProcess | undefined;
+  readonly #slots = new Map<string, string>();
+  readonly #random: () => number;
+  readonly #trace: (line: string) => void;
+  #issued = 0;
+  #lagMs = 0;
+  #generation = 1;
+  #refused = false;
+  #secretDeleted = Number.NEGATIVE_INFINITY;
+
+  constructor(scenario: Scenario, options: WorldOptions = {}) {
+    this.scenario = scenario;
+    const runtime = new Runtime(`seed ${scenario.seed}`);
+    this.runtime = runtime;
+    this.#random = runtime.randomFor("world");
+    const { trace } = options;
+    this.#trace =
+      trace === undefined
+        ? () => undefined
+        : (line) => trace(`${(runtime.now / 1_000).toFixed(4).padStart(9)} ${line}`);
+    this.installation = {
+      ...DEFAULT_INSTALLATION,
+      namespace: NAMESPACE,
+      watchdog: {
+        enabled: true,
+        openAfterSeconds: OPEN_AFTER_SECONDS,
+        open: scenario.openable ? ["project-limit"] : [],
+      },
+      settings: { "node-labels": { gracePeriodSeconds: 5 } },
+    };
+    const common = {
+      now: () => EPOCH + runtime.now,
+      random: runtime.randomFor("API servers"),
+      schedule: (ms: number, run: () => void) => runtime.schedule(ms, run),
+      callWebhook: (review: JsonObject, webhook: WebhookCall) => this.#callWebhook(review, webhook),
+    };
+    this.servers = [
+      new ApiServer(this.store, common),
+      new ApiServer(this.store, { ...common, lag: () => this.#lagMs }),
+    ];
+    const [first] = this.servers as [ApiServer];
+    new Controllers(this.store, first, {
+      schedule: common.schedule,
+      delay: () => 50 + 2_000 * this.#random(),
+    });
+    this.network = new Network(runtime, this.servers, this.#trace);
+    const crashes = new Map<string, { left: number; forMs: number }>();
+    this.#crashesAtWrite = crashes;
+    this.network.onProcessed = ({ process, method, path }) => {
+      if (method === "GET" || /\/(leases|events)(\/|\?|$)/.test(path)) return;
+      this.writes.push({ process: process.name, what: `${method} ${path.replace(/\?.*/, "")}` });
+      const due = crashes.get(process.name);
+      if (due === undefined || --due.left > 0) return;
+      crashes.delete(process.name);
+      this.#crash(process.name, due.forMs);
+    };
+    this.store.subscribe(({ type, resource, key, by, revision, object }) => {
+      this.#trace(`  stored ${revision} ${type} ${resource} ${key} by ${by}`);
+      const max = at(object, "spec", "limits", 0, "maxProjects");
+      if (resource === LIMITS && typeof max === "number") this.limits.push({ at: runtime.now, max });
+    });
+  }
+
+  readonly #crashesAtWrite: Map<string, { left: number; forMs: number }>;
+
+  note(line: string): void {
+    this.#trace(line);
+  }
+
+  /** Runs to the end of calls and faults, with everything repaired. */
+  async run(): Promise<void> {
+    activate(this.runtime);
+    const { scenario, runtime } = this;
+    await this.#prepare();
+    for (const name of scenario.replicas) {
+      this.#slots.set(name, name);
+      await this.#createPod(name);
+    }
+    this.#startWatchdog();
+    this.#probe();
+    for (const call of scenario.calls)
+      runtime.schedule(call.at - runtime.now, () => void this.#callUntilDone(call));
+    for (const fault of scenario.faults) runtime.schedule(fault.at - runtime.now, () => this.#break(fault));
+    await runtime.run(WARM_UP_MS + scenario.activeMs);
+    this.#repair();
+  }
+
+  // ——— the cluster ———
+
+  async #prepare(): Promise<void> {
+    const assembly = this.#assembly();
+    const namespaces = ["default", "kube-system", NAMESPACE, RULES_NAMESPACE];
+    const objects: (readonly [string, JsonObject])[] = [
+      ...namespaces.map(
+        (name) =>
+          ["/api/v1/namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name } }] as const,
+      ),
+      ...registeredKinds(assembly, "0.1.0").map(
+        (crd) => ["/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd] as const,
+      ),
+      ["/apis/rbac.authorization.k8s.io/v1/clusterroles", labelled(anchor(), "0.1.0")],
+      [
+        `/apis/apps/v1/namespaces/${NAMESPACE}/deployments`,
+        {
+          apiVersion: "apps/v1",
+          kind: "Deployment",
+          metadata: { name: "usher", namespace: NAMESPACE },
+          spec: {
+            selector: { matchLabels: { app: "usher" } },
+            template: {
+              metadata: { labels: { app: "usher" } },
+              spec: { containers: [{ name: "usher", image: "usher" }] },
+            },
+          },
+        },
+      ],
+      [
+        `/api/v1/namespaces/${NAMESPACE}/configmaps`,
+        {
+          apiVersion: "v1",
+          kind: "ConfigMap",
+          metadata: { name: OWN_NAMES.configuration, namespace: NAMESPACE },
+        },
+      ],
+    ];
+    for (const [path, object] of objects) await this.#send(ADMIN, "POST", path, object);
+    if (this.scenario.renewal && oldPair !== undefined) {
+      const record = {
+        current: oldPair,
+        next: undefined,
+        previous: undefined,
+        paths: rotated(undefined, EPOCH),
+      };
+      await this.#send(ADMIN, "POST", `/api/v1/namespaces/${NAMESPACE}/secrets`, {
+        apiVersion: "v1",
+        kind: "Secret",
+        type: "kubernetes.io/tls",
+        metadata: { name: OWN_NAMES.certificates, namespace: NAMESPACE },
+        data: dataOf(record),
+      });
+    }
+    // CRDs are established by then.
+    await this.runtime.run(this.runtime.now + 3_000);
+    await this.#setLimit(this.scenario.limit);
+    await this.#call({ at: 0, call: "set rule", name: "pool", pattern: "edge-.*", value: "a", taint: true });
+    await this.#call({ at: 0, call: "set ownership" });
+    for (const name of ["edge-1", "core-1"]) await this.#call({ at: 0, call: "join node", name });
+  }
+
+  #assembly(): Assembly {
+    return new Assembly(MODULES, this.installation, new Gates(MODULES.flatMap(({ gates }) => gates ?? [])));
+  }
+
+  async #send(
+    user: ServerRequest["user"],
+    method: string,
+    path: string,
+    body?: Json,
+    contentType = "application/json",
+  ) {
+    const server = this.servers[this.#random() < 0.5 ? 0 : 1] as ApiServer;
+    const answer = server.handle({
+      method,
+      path,
+      ...(user === undefined ? {} : { user }),
+      ...(body === undefined ? {} : { body, contentType }),
+    });
+    // An answer may need events, such as a call of a webhook.
+    const response = await answer;
+    const message = response.status >= 400 ? ` ${stringAt(response.body, "message") ?? ""}` : "";
+    this.#trace(`${user?.username} ${method} ${path} → ${response.status}${message}`);
+    this.#refused ||= response.status >= 400 && ![404, 409].includes(response.status);
+    return response;
+  }
+
+  // ——— usher's processes ———
+
+  async #createPod(name: string): Promise<void> {
+    const path = `/api/v1/namespaces/${NAMESPACE}/pods`;
+    const stored = await this.#send(ADMIN, "POST", path, {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { name, namespace: NAMESPACE, labels: { app: "usher" } },
+      spec: { containers: [{ name: "usher", image: "usher" }] },
+    });
+    const uid = stringAt(stored.body, "metadata", "uid") ?? "";
+    const owner = { apiVersion: "v1", kind: "Pod", name, uid };
+    const pod: Pod = { name, owner, process: this.#process(name), isTerminating: false };
+    this.pods.set(name, pod);
+    this.#start(pod);
+  }
+
+  #process(name: string): SimulatedProcess {
+    const slot = name.replace(/-\d+$/, "");
+    return new SimulatedProcess(this.runtime, name, this.scenario.clocks[slot] ?? { rate: 1, wallOffset: 0 });
+  }
+
+  #start(pod: Pod): void {
+    delete pod.live;
+    delete pod.handle;
+    const { process } = pod;
+    this.#trace(`${pod.name} starts`);
+    const boot = async () => {
+      const log = this.#log(pod.name);
+      const client = this.network.clientOf(process, ACCOUNT);
+      const issue = async () => pairs[this.#issued++ % pairs.length] as OwnCertificate;
+      const live = await openLive(
+        client,
+        { operate: true },
+        this.#assembly(),
+        log,
+        { files: undefined, issue },
+        { identity: pod.name, owner: pod.owner },
+      );
+      pod.handle = new ReviewHandler({ source: live.source, log, acceptsToken: live.acceptsToken }).handle;
+      pod.after = afterResponse({ log, count: () => undefined, effects: live.effects });
+      pod.live = live;
+      live.start(() => undefined);
+      this.#trace(`${pod.name} serves`);
+    };
+    process.run(() =>
+      boot().catch((error: unknown) =>
+        this.runtime.fail(`${pod.name} failed to start: ${error instanceof Error ? error.stack : error}`),
+      ),
+    );
+  }
+
+  #startWatchdog(): void {
+    const process = this.#process(WATCHDOG);
+    this.watchdog = process;
+    process.run(() => {
+      const client = this.network.clientOf(process, WATCHDOG_ACCOUNT, 10_000);
+      const events = new EventRecorder({ client, instance: WATCHDOG });
+      const watchdog = new Watchdog({
+        client,
+        namespace: NAMESPACE,
+        openAfterMs: OPEN_AFTER_SECONDS * 1_000,
+        log: this.#log(WATCHDOG),
+        publish: (all) => events.add(all),
+      });
+      void watchdog.run(new AbortController().signal);
+    });
+  }
+
+  #log(name: string): Log {
+    const line = (level: string) => (facts: object, message: string) =>
+      this.#trace(`${name} ${level} ${message} ${JSON.stringify(facts)}`);
+    return { debug: () => undefined, info: line("info"), warn: line("warn"), error: line("error") };
+  }
+
+  #crash(name: string, forMs: number): void {
+    const process = name === WATCHDOG ? this.watchdog : this.pods.get(name)?.process;
+    if (process === undefined || !process.alive) return;
+    process.crash();
+    this.network.reset(name);
+    this.#trace(`${name} crashed`);
+    this.runtime.schedule(forMs, () => this.#restart(name));
+  }
+
+  #restart(name: string): void {
+    if (name === WATCHDOG) {
+      if (this.watchdog?.alive === false) this.#startWatchdog();
+      return;
+    }
+    const pod = this.pods.get(name);
+    if (pod === undefined || pod.process.alive) return;
+    pod.process = this.#process(name);
+    this.#start(pod);
+  }
+
+  async #rollOut(slot: string): Promise<void> {
+    const old = this.pods.get(this.#slots.get(slot) ?? "");
+    if (old === undefined || old.isTerminating) return;
+    old.isTerminating = true;
+    this.#generation += 1;
+    const next = `${slot}-${this.#generation}`;
+    this.#slots.set(slot, next);
+    await this.#createPod(next);
+    await this.runtime.pause(DRAIN_MS);
+    const { process, live } = old;
+    let ended = false;
+    const end = async () => {
+      if (ended) return;
+      ended = true;
+      process.crash();
+      this.pods.delete(old.name);
+      this.#trace(`${old.name} ended`);
+      await this.#send(ADMIN, "DELETE", `/api/v1/namespaces/${NAMESPACE}/pods/${old.name}`);
+    };
+    // The kubelet kills a container that does not end within its grace period.
+    this.runtime.schedule(30_000, () => void end());
+    if (live === undefined || !process.alive) {
+      void end();
+      return;
+    }
+    process.run(() => void live.stop().then(() => this.runtime.schedule(1, () => void end())));
+  }
+
+  // ——— kubelet and endpoint controller ———
+
+  isReady({ process, live, isTerminating }: Pod): boolean {
+    if (live === undefined || !process.alive || process.frozen || isTerminating) return false;
+    return process.run(
+      () =>
+        live.source.ready &&
+        live.certificate !== undefined &&
+        live.trusts?.(live.certificate.current.cert) === true,
+    );
+  }
+
+  #probe(): void {
+    let last = "";
+    const probe = async (): Promise<void> => {
+      const endpoints = [...this.pods.values()].map((pod) => ({
+        addresses: ["10.0.0.1"],
+        targetRef: { kind: "Pod", name: pod.name, namespace: NAMESPACE },
+        conditions: {
+          ready: this.isReady(pod),
+          serving: pod.handle !== undefined && pod.process.alive,
+          terminating: pod.isTerminating,
+        },
+      }));
+      const text = JSON.stringify(endpoints);
+      if (text !== last) {
+        const collection = `/apis/discovery.k8s.io/v1/namespaces/${NAMESPACE}/endpointslices`;
+        const slice = {
+          apiVersion: "discovery.k8s.io/v1",
+          kind: "EndpointSlice",
+          addressType: "IPv4",
+          metadata: {
+            name: "usher-1",
+            namespace: NAMESPACE,
+            labels: { "kubernetes.io/service-name": OWN_NAMES.service },
+          },
+          endpoints,
+        };
+        const user = { username: "system:kube-controller-manager", groups: ["system:masters"] };
+        const answer =
+          last === ""
+            ? await this.#send(user, "POST", collection, slice)
+            : await this.#send(user, "PUT", `${collection}/usher-1`, slice);
+        if (answer.status < 300) last = text;
+      }
+      this.runtime.schedule(PROBE_MS, () => void probe());
+    };
+    this.runtime.schedule(0, () => void probe());
+  }
+
+  // ——— API servers call webhooks ———
+
+  /** By the stored endpoints, as kube-proxy routes. */
+  #callWebhook(review: JsonObject, webhook: WebhookCall): Promise<JsonObject | { readonly failed: string }> {
+    const { promise, resolve } = Promise.withResolvers<JsonObject | { readonly failed: string }>();
+    const slice = this.store.get("endpointslices.discovery.k8s.io", `${NAMESPACE}/usher-1`);
+    const ready = listAt(slice, "endpoints").filter((one) => at(one, "conditions", "ready") === true);
+    const name = stringAt(ready[Math.floor(this.#random() * ready.length)], "targetRef", "name");
+    const pod = name === undefined ? undefined : this.pods.get(name);
+    const path = stringAt(webhook.clientConfig, "service", "path") ?? "";
+    const what = `${stringAt(review, "request", "operation")} ${stringAt(review, "request", "resource", "resource")} ${stringAt(review, "request", "name") ?? ""}`;
+    const answer = (given: JsonObject | { readonly failed: string }): void => {
+      const text =
+        "failed" in given
+          ? String(given["failed"])
+          : at(given, "response", "allowed") === true
+            ? "allowed"
+            : `denied: ${stringAt(at(given, "response"), "status", "message")}`;
+      this.#trace(`webhook ${webhook.name} ${what} → ${name ?? "no endpoint"}: ${text}`);
+      if (text === "allowed" && path.includes("/validate/") && webhook.name.includes("project-limit"))
+        this.admitted.set(stringAt(review, "request", "name") ?? "", this.runtime.now);
+      resolve(given);
+    };
+    if (pod === undefined) {
+      answer({ failed: "no endpoints available for service usher" });
+      return promise;
+    }
+    const transit = () => this.network.transit(pod.name);
+    const fail = (failed: string) => this.runtime.schedule(transit(), () => answer({ failed }));
+    const closed: (() => void)[] = [];
+    const caller = { once: (_event: "close", listener: () => void) => void closed.push(listener) };
+    const arrive = async (): Promise<void> => {
+      const link = this.network.link(pod.name);
+      if (link.silent) return;
+      const { handle, live, process } = pod;
+      if (link.cut || handle === undefined || live === undefined) {
+        fail("connection refused");
+        return;
+      }
+      const authority = live.certificate?.current as OwnCertificate | undefined;
+      if (authority !== undefined && !trusts(stringAt(webhook.clientConfig, "caBundle"), authority.ca)) {
+        // A deleted Secret means that its key has leaked: the old certificate is not trusted any more, wherever it is used.
+        if (this.runtime.now - this.#secretDeleted > REISSUED_MS)
+          this.runtime.fail(`${pod.name} serves a certificate that is not in the bundle of ${webhook.name}`);
+        fail("x509: certificate signed by unknown authority");
+        return;
+      }
+      const { body, status, evaluation } = await handle(
+        Buffer.from(JSON.stringify(review)),
+        `${path}?timeout=${webhook.timeoutMs / 1_000}s`,
+        caller,
+      );
+      if (!process.alive) return;
+      const deliver = () =>
+        answer(status === 200 ? (JSON.parse(body) as JsonObject) : { failed: `status ${status}: ${body}` });
+      if (link.silent) return;
+      if (link.losesAnswers) fail("EOF");
+      else this.runtime.schedule(transit(), deliver);
+      if (evaluation !== undefined) pod.after?.(evaluation);
+    };
+    const { process } = pod;
+    this.runtime.schedule(transit(), () => {
+      if (!process.alive) fail("connection refused");
+      else this.runtime.schedule(0, () => void arrive(), process);
+    });
+    // The API server closes the connection.
+    this.runtime.schedule(webhook.timeoutMs, () => {
+      const close = () => {
+        for (const listener of closed.splice(0)) listener();
+      };
+      this.runtime.schedule(transit(), close, process);
+    });
+    return promise;
+  }
+
+  // ——— calls ———
+
+  /** A persistent caller repeats a failed call. */
+  async #callUntilDone(call: Call): Promise<void> {
+    for (let attempt = 0; attempt < 10; attempt++) {
+      this.#refused = false;
+      await this.#call(call);
+      if (this.scenario.persistent !== true || !this.#refused) return;
+      await this.runtime.pause(2_000);
+    }
+  }
+
+  async #call(call: Call): Promise<void> {
+    this.#trace(`call ${describe(call)}`);
+    switch (call.call) {
+      case "create project": {
+        const user = { username: call.user, groups: ["tenants", "system:authenticated"] };
+        const object = { apiVersion: "v1", kind: "Namespace", metadata: { name: call.name } };
+        await this.#send(user, "POST", "/api/v1/namespaces", object);
+        return;
+      }
+      case "delete project":
+        await this.#send(ADMIN, "DELETE", `/api/v1/namespaces/${call.name}`);
+        return;
+      case "set limit":
+        return this.#setLimit(call.max);
+      case "join node": {
+        const user = {
+          username: `system:node:${call.name}`,
+          groups: ["system:nodes", "system:authenticated"],
+        };
+        const taints = call.name.startsWith("edge")
+          ? [{ key: "usher.dev/starting", effect: "NoSchedule" }]
+          : [];
+        const object = {
+          apiVersion: "v1",
+          kind: "Node",
+          metadata: {
+            name: call.name,
+            labels: { "kubernetes.io/hostname": call.name, "other.example.com/rack": "r1" },
+          },
+          spec: {
+            podCIDR: "10.1.0.0/24",
+            taints: [...taints, { key: "other.example.com/slow", value: "yes", effect: "PreferNoSchedule" }],
+          },
+        };
+        await this.#send(user, "POST", "/api/v1/nodes", object);
+        return;
+      }
+      case "remove node":
+        await this.#send(ADMIN, "DELETE", `/api/v1/nodes/${call.name}`);
+        return;
+      case "label node":
+        await this.#send(
+          ADMIN,
+          "PATCH",
+          `/api/v1/nodes/${call.name}`,
+          { metadata: { labels: { [call.key]: call.value } } },
+          "application/merge-patch+json",
+        );
+        return;
+      case "churn node":
+        return this.#churn(call.name, call.writes);
+      case "taint node": {
+        const live = this.store.get("nodes", call.name);
+        const taints = [...listAt(live, "spec", "taints"), { key: call.key, effect: "NoSchedule" }];
+        const resourceVersion = stringAt(live, "metadata", "resourceVersion") ?? "";
+        if (
+          live === undefined ||
+          listAt(live, "spec", "taints").some((one) => stringAt(one, "key") === call.key)
+        )
+          return;
+        await this.#send(
+          ADMIN,
+          "PATCH",
+          `/api/v1/nodes/${call.name}`,
+          { metadata: { resourceVersion }, spec: { taints } },
+          "application/merge-patch+json",
+        );
+        return;
+      }
+      case "set rule": {
+        const path = `/apis/node-labels.openshift.io/v1beta1/namespaces/${RULES_NAMESPACE}/labels`;
+        const spec = {
+          nodeNamePatterns: [call.pattern],
+          labels: { [`${DOMAIN}/${call.name}`]: call.value },
+          ...(call.taint
+            ? { taints: [{ key: `${DOMAIN}/${call.name}`, value: call.value, effect: "NoSchedule" }] }
+            : {}),
+        };
+        await this.#put(path, {
+          apiVersion: "node-labels.openshift.io/v1beta1",
+          kind: "Labels",
+          metadata: { name: call.name, namespace: RULES_NAMESPACE },
+          spec,
+        });
+        return;
+      }
+      case "delete rule":
+        await this.#send(
+          ADMIN,
+          "DELETE",
+          `/apis/node-labels.openshift.io/v1beta1/namespaces/${RULES_NAMESPACE}/labels/${call.name}`,
+        );
+        return;
+      case "set ownership": {
+        const path = `/apis/node-labels.openshift.io/v1beta1/namespaces/${RULES_NAMESPACE}/ownedlabels`;
+        await this.#put(path, {
+          apiVersion: "node-labels.openshift.io/v1beta1",
+          kind: "OwnedLabels",
+          metadata: { name: "sim", namespace: RULES_NAMESPACE },
+          spec: { domain: DOMAIN },
+        });
+        return;
+      }
+      case "delete ownership":
+        await this.#send(
+          ADMIN,
+          "DELETE",
+          `/apis/node-labels.openshift.io/v1beta1/namespaces/${RULES_NAMESPACE}/ownedlabels/sim`,
+        );
+        return;
+      case "edit webhooks":
+        return this.#editWebhooks(call.kind, call.how);
+      case "delete lease":
+        await this.#send(
+          ADMIN,
+          "DELETE",
+          `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases/${OWN_NAMES.lease}`,
+        );
+        return;
+      case "delete certificate":
+        this.#secretDeleted = this.runtime.now;
+        await this.#send(
+          ADMIN,
+          "DELETE",
+          `/api/v1/namespaces/${NAMESPACE}/secrets/${OWN_NAMES.certificates}`,
+        );
+        return;
+      case "roll out":
+        return this.#rollOut(call.replica);
+    }
+  }
+
+  /** The status of a creation. */
+  async tryProject(user: string, name: string): Promise<number> {
+    const creator = { username: user, groups: ["tenants", "system:authenticated"] };
+    const sent = this.#send(creator, "POST", "/api/v1/namespaces", {
+      apiVersion: "v1",
+      kind: "Namespace",
+      metadata: { name },
+    });
+    await this.runtime.run(this.runtime.now + 12_000);
+    return (await sent).status;
+  }
+
+  async #setLimit(max: number): Promise<void> {
+    const spec = { limits: [{ groups: ["tenants"], maxProjects: max }], namespaces: {} };
+    await this.#put("/apis/operator.project.openshift.io/v1/projectrequestlimits", {
+      apiVersion: "operator.project.openshift.io/v1",
+      kind: "ProjectRequestLimit",
+      metadata: { name: "cluster" },
+      spec,
+    });
+  }
+
+  async #churn(name: string, writes: number): Promise<void> {
+    const path = `/api/v1/nodes/${name}`;
+    const taint = { key: "other.example.com/churn", effect: "NoSchedule" };
+    for (let i = 0; i < writes; i++) {
+      await this.runtime.pause(1 + 6 * this.#random());
+      const node = this.store.get("nodes", name);
+      if (node === undefined) return;
+      const others = listAt(node, "spec", "taints").filter((one) => stringAt(one, "key") !== taint.key);
+      const resourceVersion = stringAt(node, "metadata", "resourceVersion") ?? "";
+      const taints = i % 2 === 0 && i < writes - 2 ? [...others, taint] : others;
+      const body = { metadata: { resourceVersion }, spec: { taints } };
+      await this.#send(ADMIN, "PATCH", path, body, "application/merge-patch+json");
+    }
+  }
+
+  /** Creates the object, or replaces its spec. */
+  async #put(collection: string, object: JsonObject): Promise<void> {
+    const created = await this.#send(ADMIN, "POST", collection, object);
+    if (created.status !== 409) return;
+    const name = stringAt(object, "metadata", "name") ?? "";
+    const stored = await this.#send(ADMIN, "GET", `${collection}/${name}`);
+    if (!isObject(stored.body)) return;
+    await this.#send(ADMIN, "PUT", `${collection}/${name}`, { ...stored.body, spec: object["spec"] ?? {} });
+  }
+
+  async #editWebhooks(kind: "mutating" | "validating", how: "open" | "empty" | "delete"): Promise<void> {
+    const path = `/apis/admissionregistration.k8s.io/v1/${kind}webhookconfigurations/${OWN_NAMES.webhooks}`;
+    if (how === "delete") {
+      await this.#send(ADMIN, "DELETE", path);
+      return;
+    }
+    const live = this.store.get(
+      `${kind}webhookconfigurations.admissionregistration.k8s.io`,
+      OWN_NAMES.webhooks,
+    );
+    if (live === undefined) return;
+    const webhooks =
+      how === "empty"
+        ? []
+        : listAt(live, "webhooks").map((entry) => ({ ...(entry as JsonObject), failurePolicy: "Ignore" }));
+    await this.#send(ADMIN, "PUT", path, { ...live, webhooks });
+  }
+
+  // ——— faults ———
+
+  #break(fault: Fault): void {
+    this.#trace(`fault ${describe(fault)}`);
+    const name = this.#slots.get(fault.process) ?? fault.process;
+    const link = this.network.link(name);
+    const process = name === WATCHDOG ? this.watchdog : this.pods.get(name)?.process;
+    const condition = "forMs" in fault ? conditionOf(fault) : undefined;
+    if (condition !== undefined && "forMs" in fault) {
+      Object.assign(link, condition);
+      if (fault.fault === "cut") this.network.reset(name);
+      const good = Object.fromEntries(
+        Object.keys(condition).map((key) => [key, GOOD_LINK[key as keyof Link]]),
+      );
+      this.runtime.schedule(fault.forMs, () => Object.assign(link, good));
+      return;
+    }
+    switch (fault.fault) {
+      case "crash":
+        this.#crash(name, fault.forMs);
+        break;
+      case "crash at write":
+        this.#crashesAtWrite.set(name, { left: fault.write, forMs: fault.forMs });
+        break;
+      case "freeze":
+        process?.freeze();
+        this.runtime.schedule(fault.forMs, () => process?.thaw(fault.timersFirst));
+        break;
+      case "half-open":
+        this.network.forget(name);
+        break;
+      case "reset":
+        this.network.reset(name);
+        break;
+      case "switch":
+        link.server = 1 - link.server;
+        this.network.reset(name);
+        break;
+      case "jump":
+        if (process !== undefined) process.wallOffset += fault.byMs;
+        break;
+      case "compact":
+        this.store.compact();
+        for (const server of this.servers) server.restart();
+        break;
+      case "lag":
+        this.#lagMs = fault.lagMs;
+        this.runtime.schedule(fault.forMs, () => {
+          this.#lagMs = 0;
+        });
+    }
+  }
+
+  /** Ends all faults. */
+  #repair(): void {
+    this.#trace("everything is repaired");
+    this.#lagMs = 0;
+    this.#crashesAtWrite.clear();
+    for (const name of [...this.pods.keys(), WATCHDOG]) {
+      const link = this.network.link(name);
+      Object.assign(link, { ...GOOD_LINK, server: link.server });
+      const process = name === WATCHDOG ? this.watchdog : this.pods.get(name)?.process;
+      if (process?.frozen) process.thaw(false);
+      if (process?.alive === false) this.#restart(name);
+    }
+  }
+}
+
+/** The condition of connections during a fault; `undefined` for a fault of another sort. */
+function conditionOf(fault: Fault): Partial<Link> | undefined {
+  switch (fault.fault) {
+    case "delay":
+      return { delayMs: fault.delayMs };
+    case "cut":
+      return { cut: true };
+    case "silence":
+      return { silent: true };
+    case "stall":
+      return { stalled: true };
+    case "lose answers":
+      return { losesAnswers: true };
+    case "busy":
+      return { busy: true };
+    case "read-only":
+      return { readOnly: true };
+    case "unsure":
+      return { unsure: true };
+    default:
+      return undefined;
+  }
+}
