@@ -37,6 +37,10 @@ describe("usher init", () => {
       const policies = join(directory, "policies");
       expect(out.trim().split("\n").sort()).toEqual(readdirSync(policies).map((one) => join(policies, one)));
       expect(await usher(["lint", policies, "--fail-on", "warning"])).toMatchObject({ code: 0 });
+      // The suite and the configuration beside the policy are not part of the cluster.
+      const pod =
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: a, image: a}]}\n";
+      expect((await usher(["review", "-", "--source", policies], { stdin: pod })).code).toBe(0);
       const tested = await usher(["test", policies, "--mutate"]);
       expect(tested.err + tested.out).toContain(": score 1: ");
       expect(tested.code).toBe(0);

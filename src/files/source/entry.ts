@@ -69,14 +69,19 @@ export interface EntryProblem {
   readonly problem: Problem;
 }
 
+/** A suite may be beside the policies that it tests, and the configuration, which --config names. */
+function isBesidePolicies(value: Json): boolean {
+  const isOwn = (stringAt(value, "apiVersion") ?? "").startsWith("usher.dev/");
+  return isSuite(value) || (isOwn && stringAt(value, "kind") === "UsherConfiguration");
+}
+
 /** The objects that a value describes: itself, or the configurations in it. */
 export function entriesOf(
   value: Json,
   place: EntryPlace,
   resources: Resources,
 ): { readonly entries: readonly Entry[]; readonly problems: readonly EntryProblem[] } {
-  // A suite may be beside the policies that it tests.
-  if (isSuite(value)) return { entries: [], problems: [] };
+  if (isBesidePolicies(value)) return { entries: [], problems: [] };
   const configurations = isObject(value) ? configurationsIn(value, resources.configurations) : undefined;
   if (configurations === undefined) {
     const { entry, problems } = entryOf(value, place, resources);

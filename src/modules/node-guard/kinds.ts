@@ -73,13 +73,14 @@ const GPU_NODES: Sample = {
         labelSelector: { matchLabels: GPU_LABEL },
         mode: "Inform",
         assigners: [KUBE_SCHEDULER],
-        workloads: ["ml/trainer"],
+        workloads: ["ml/trainer", "usher-system/usher"],
         emergencyUsers: ["sre"],
       },
     ],
   },
   objects: [
     { apiVersion: "v1", kind: "Node", metadata: { name: "gpu-0", labels: GPU_LABEL } },
+    { apiVersion: "v1", kind: "Node", metadata: { name: "worker-0" } },
     { apiVersion: "v1", kind: "Namespace", metadata: { name: "ml" } },
     { apiVersion: "v1", kind: "Namespace", metadata: { name: "shop" } },
   ],
@@ -108,6 +109,11 @@ const GPU_NODES: Sample = {
       policy: "UsherConfiguration",
       path: "spec.modules.node-guard.builtIn",
       reason: "no case is about control-plane nodes",
+    },
+    {
+      policy: "NodeSchedulingPolicy/cluster",
+      path: "spec.groups[0].workloads[1]",
+      reason: "the webhook does not judge usher's own namespace; mode Enable requires the entry",
     },
   ],
 };

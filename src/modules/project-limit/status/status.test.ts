@@ -10,7 +10,7 @@ import {
   versionOf,
 } from "../../../../test/builders/project-limit.ts";
 import { Facts } from "../../../core/evaluate/need.ts";
-import { at, type JsonObject, listAt } from "../../../core/json.ts";
+import { at, type Json, type JsonObject, listAt } from "../../../core/json.ts";
 import { DEFAULT_INSTALLATION, type Installation } from "../../../core/module/installation.ts";
 import type { Change } from "../../../core/view/view.ts";
 import { projectLimit } from "../index.ts";
@@ -203,6 +203,14 @@ describe("usage of all users", () => {
       ["root", "unlimited"],
       ["system:serviceaccount:kube-system:x", "unlimited"],
     ]);
+  });
+
+  test("the limit of all authenticated users is that of each, unless another group may come first", () => {
+    const changes = [projectCame(project("p", "bob"))];
+    const everyone = { groups: ["system:authenticated"], maxProjects: 3 };
+    const of = (limits: Json) => usagesOf({ limits }, changes).map(({ max, rule }) => [max, rule]);
+    expect(of([everyone])).toEqual([[3, "limits[0]"]]);
+    expect(of([{ groups: ["leads"], maxProjects: 9 }, everyone])).toEqual([["unknown", undefined]]);
   });
 
   test("a group-dependent limit is known from the rule of the last admission", () => {

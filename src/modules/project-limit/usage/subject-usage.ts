@@ -69,7 +69,7 @@ function maximumOf(view: View, limits: ProjectLimits, { subject, username }: Hol
     user !== undefined
       ? { found: user, complete: true }
       : { absent: view.served(USERS) ? ("NotFound" as const) : ("NotServed" as const) };
-  const limit = limitOf(limits, { username, groups: undefined }, fact);
+  const limit = limitOf(limits, { username, groups: [EVERYONE] }, fact);
   const rule = "max" in limit ? limit.rule : undefined;
   if (dependsOnGroups(limits, username, rule)) return recordedMaximum(view, limits, subject, count);
   if ("max" in limit) return { ...limit, state: stateOf(count, limit.max) };
@@ -94,7 +94,10 @@ function indexOf(rule: string): number {
   return Number(/^limits\[(\d+)\]$/.exec(rule)?.[1] ?? Number.NaN);
 }
 
-/** Groups are known only from requests: an earlier rule might match by them. */
+/** The group of every user who has a project; other groups are known only from requests. */
+const EVERYONE = "system:authenticated";
+
+/** An earlier rule might match by groups that are not known. */
 function dependsOnGroups(limits: ProjectLimits, username: string, rule: string | undefined): boolean {
   const { rules } = limits;
   if (!isUserName(username, limits) || serviceAccountOf(username) !== undefined) return false;
