@@ -37,6 +37,7 @@ const LONGEST = [
   "test/e2e/project-limit-ledger",
   "test/e2e/upgrade",
   "test/e2e/gardener",
+  "test/e2e/placement-standby",
   "test/e2e/gitops",
   "test/e2e/dashboard-page",
   "test/e2e/project-limit-operator",

@@ -328,7 +328,7 @@ function watchdogCommand(usher: Command, io: Io): void {
     .command("watchdog")
     .summary("open webhooks while no replica of usher is ready")
     .description(
-      "Watches the replicas of an installation. Once none was ready for spec.watchdog.openAfterSeconds of the configuration, fail-closed webhooks that may be opened are opened; a ready replica closes them. The Deployment usher-watchdog runs it. Serves its health and metrics over HTTP. Ends on SIGTERM.",
+      "Watches the replicas of an installation. Once none was ready for spec.watchdog.openAfterSeconds of the configuration, fail-closed webhooks that may be opened are opened; a ready replica closes them. After spec.watchdog.fallbackAfterSeconds compiled policies stand in for webhooks of modules that keep such. The Deployment usher-watchdog runs it. Serves its health and metrics over HTTP. Ends on SIGTERM.",
     )
     .option("--ops-port <n>", OPS_PORT_HELP, port, 8080)
     .option("--bind <address>", BIND_HELP, "127.0.0.1")

@@ -339,6 +339,7 @@ export class World {
         client,
         namespace: NAMESPACE,
         openAfterMs: OPEN_AFTER_SECONDS * 1_000,
+        fallbackAfterMs: 15_000,
         log: this.#log(WATCHDOG),
         publish: (all) => events.add(all),
       });

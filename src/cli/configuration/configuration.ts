@@ -68,6 +68,14 @@ const WATCHDOG = z.strictObject({
     .max(86_400)
     .optional()
     .describe("Seconds without a ready replica after which fail-closed webhooks are opened. Default 300."),
+  fallbackAfterSeconds: z
+    .int()
+    .min(5)
+    .max(86_400)
+    .optional()
+    .describe(
+      "Seconds without a ready replica after which policies of the API server stand in for webhooks, for modules with fallback: Compiled. Default 15.",
+    ),
   open: z
     .array(name)
     .max(64)
@@ -342,7 +350,7 @@ function tracingOf(read: z.infer<typeof tracing>): Pick<Installation, "tracing">
 /** A module that does not exist would never be opened, although an administrator relies on it. */
 function watchdogOf(
   modules: readonly Module[],
-  { enabled, openAfterSeconds, open = [] }: z.infer<typeof WATCHDOG>,
+  { enabled, openAfterSeconds, fallbackAfterSeconds, open = [] }: z.infer<typeof WATCHDOG>,
 ): WatchdogSettings {
   const names = modules.map((module) => module.name);
   for (const [i, module] of open.entries()) {
@@ -352,6 +360,7 @@ function watchdogOf(
   return {
     enabled: enabled ?? DEFAULT_WATCHDOG.enabled,
     openAfterSeconds: openAfterSeconds ?? DEFAULT_WATCHDOG.openAfterSeconds,
+    ...(fallbackAfterSeconds === undefined ? {} : { fallbackAfterSeconds }),
     open,
   };
 }

@@ -6,7 +6,7 @@ import { opsServer } from "../../admission/observe/ops-server.ts";
 import { type Address, addressOf, listenError } from "../../admission/server/address.ts";
 import { onSignals } from "../../admission/server/signals.ts";
 import { EventRecorder } from "../../cluster/events/event-recorder.ts";
-import { DEFAULT_WATCHDOG } from "../../core/module/installation.ts";
+import { DEFAULT_FALLBACK_SECONDS, DEFAULT_WATCHDOG } from "../../core/module/installation.ts";
 import { Watchdog, watchdogPage } from "../../operator/watchdog/watchdog.ts";
 import { CallError } from "../exit.ts";
 import type { Io } from "../io.ts";
@@ -42,6 +42,7 @@ export async function watchdog(options: WatchdogFlags, io: Io): Promise<void> {
     client,
     namespace,
     openAfterMs: settings.openAfterSeconds * 1_000,
+    fallbackAfterMs: (settings.fallbackAfterSeconds ?? DEFAULT_FALLBACK_SECONDS) * 1_000,
     log,
     publish: (all) => events.add(all),
   });

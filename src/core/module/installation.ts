@@ -68,11 +68,16 @@ export function previewsPolicies({ previewPolicies }: Pick<Installation, "previe
 export interface WatchdogSettings {
   readonly enabled: boolean;
   readonly openAfterSeconds: number;
+  /** After which policies of the API server stand in for webhooks. @default 15 */
+  readonly fallbackAfterSeconds?: number;
   /** Modules whose hooks are opened although they declare `staysClosed`. */
   readonly open: readonly string[];
 }
 
 export const DEFAULT_WATCHDOG: WatchdogSettings = { enabled: true, openAfterSeconds: 300, open: [] };
+
+/** Longer than a rollout or a lost node of one of two replicas leaves none ready. */
+export const DEFAULT_FALLBACK_SECONDS = 15;
 
 /** The control plane's namespaces in every cluster, regardless of the installation. */
 const KUBERNETES_NAMESPACES = ["kube-system", "kube-public", "kube-node-lease"];

@@ -163,6 +163,11 @@ export interface ManagedResource {
 
 /** Objects that follow from the view: the leader creates, repairs and deletes them, and an uninstall removes them first. */
 export interface ManagedObjects {
+  /**
+   * Policies of the API server whose bindings select the webhook configuration with `STANDBY_LABEL: active` as their
+   * parameter, which there is only while no replica is ready. @default in force always
+   */
+  readonly standby?: true;
   /** All that `desired` may have. */
   readonly resources: readonly ManagedResource[];
   /** For the table of permissions: completes "to". */

@@ -35,6 +35,12 @@ export function managedSets(
   });
 }
 
+/** Whether a module has policies of the API server that stand in for its webhooks. */
+export function hasStandby({ modules, installation, gates }: Declarations): boolean {
+  const values = configuredValues(installation, gates);
+  return modules.some(({ managed }) => managed?.standby === true && holds(managed.when, values));
+}
+
 /** The labels of every object of a module. */
 export function managedLabels(module: string): Record<string, string> {
   return {

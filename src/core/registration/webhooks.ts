@@ -16,6 +16,8 @@ export interface WebhookOptions {
   readonly caBundle?: string;
   /** An unguessable first segment of every path, by which usher recognizes API servers. @default none */
   readonly pathToken?: string;
+  /** Whether policies of the API server stand in for webhooks. @default false */
+  readonly standby?: boolean;
   /** Of both configurations, in addition to an injector's. */
   readonly annotations?: Readonly<Record<string, string>>;
 }
@@ -70,6 +72,7 @@ function configuration(
     kind,
     metadata: {
       name: "usher",
+      ...(options.standby === true && phase === "mutate" && { labels: { [STANDBY_LABEL]: STANDBY.ready } }),
       annotations: {
         ...options.annotations,
         [OPENABLE_ANNOTATION]: openable.map(({ name }) => name).join(","),
@@ -78,6 +81,14 @@ function configuration(
     webhooks: named.map(({ group, name }) => entry(group, name, options)),
   };
 }
+
+/**
+ * On the mutating configuration: `ready` if policies of the API server can stand in for webhooks, `active` while they do.
+ * Bindings of these policies select it by this label as their parameter: without a parameter they match nothing, and one
+ * write switches all of them. The watchdog has no right on the policies themselves.
+ */
+export const STANDBY_LABEL = "usher.dev/standby";
+export const STANDBY = { ready: "ready", active: "active" } as const;
 
 /** Names of the entries that the watchdog may open. It knows no modules, so the replicas mark them in the configuration itself. */
 export const OPENABLE_ANNOTATION = "usher.dev/openable";

@@ -18,6 +18,7 @@ import { place } from "./place/place.ts";
 import type { PlacementPolicy } from "./policy/policy.ts";
 import { placementReconciler } from "./reconciler.ts";
 import { settings } from "./settings.ts";
+import { STANDBY_ACCESS, standby } from "./standby.ts";
 import { WEBHOOKS } from "./status/effect.ts";
 
 /** Scheduling criteria, written into pods and pod templates by policy. */
@@ -42,7 +43,8 @@ export const placement: Module = defineModule<PlacementPolicy>({
     NODES,
     WEBHOOKS,
   ],
-  access: [...REFERENCE_ACCESS, ...DRIFT_ACCESS, PREVIEW_ACCESS],
+  access: [...REFERENCE_ACCESS, ...DRIFT_ACCESS, PREVIEW_ACCESS, STANDBY_ACCESS],
+  managed: standby,
   settings,
   lint: contradictions,
   compile,

@@ -33,6 +33,7 @@ export const MUTATIONS: readonly Mutations[] = [clusterPodSchedulingPolicy, podS
 
 /** Settings that decide about requests. */
 export const SETTING_MUTATIONS: Weakening = membersOf({
+  fallback: ignore("counts only while no replica is ready"),
   repairDrift: ignore("is about what is stored, not about requests"),
   resources: removeAll,
   trustedControllers: removeParts,

@@ -24,6 +24,8 @@ test.each<[string, JsonObject, boolean]>([
   ["no kind at all", { resources: [] }, false],
   ["a service account", { trustedControllers: ["argo-rollouts/argo-rollouts"] }, true],
   ["a name that is neither account nor user", { trustedControllers: ["a/b/c"] }, false],
+  ["a fallback", { fallback: "Compiled" }, true],
+  ["an unknown fallback", { fallback: true }, false],
   ["an unknown setting", { kinds: [] }, false],
 ])("%s", (_what, value, valid) => {
   expect(settings.safeParse(value).success).toBe(valid);

@@ -19,6 +19,12 @@ const principal = z.string().refine((text) => !("problem" in parsePrincipal(text
 
 /** The settings of placement in the configuration. */
 export const settings = z.strictObject({
+  fallback: z
+    .enum(["None", "Compiled"])
+    .optional()
+    .describe(
+      "Compiled: usher keeps its policies compiled to MutatingAdmissionPolicies, which place new pods while no replica is ready; they need Kubernetes 1.36 and the watchdog. Defaults to None.",
+    ),
   repairDrift: z
     .boolean()
     .optional()
@@ -52,6 +58,9 @@ function settingOf({ settings: configured }: Installation, name: keyof typeof se
 
 /** The workload is one that placement changes and checks. */
 export const PLACED: SettingCondition = { listed: ["modules", "placement", "resources"] };
+
+/** Whether compiled policies stand in for the webhooks. */
+export const COMPILES_FALLBACK = moduleSetting("placement", ["fallback"], "Compiled", "None");
 
 export const REPAIRS_DRIFT = moduleSetting("placement", ["repairDrift"], true, false);
 

@@ -12,11 +12,12 @@ import { ownerReference } from "../../core/kubernetes/object.ts";
 import type { Log } from "../../core/log.ts";
 import type { Count } from "../../core/module/metric.ts";
 import type { ControllerStats } from "../../core/module/reconciler.ts";
-import { anchor } from "../../core/registration/managed-objects.ts";
+import { anchor, hasStandby } from "../../core/registration/managed-objects.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
 import type { WebhookCertificates } from "../certificates/webhook-certificates.ts";
 import { Objects } from "../install/apply.ts";
 import { HookAnnouncement, untilSupported } from "../webhooks/hook-announcement.ts";
+import { endStandby } from "../webhooks/standby.ts";
 import { InstallationController } from "./installation-controller.ts";
 import { Leader } from "./leader.ts";
 
@@ -150,11 +151,12 @@ export class Replica {
     });
   }
 
-  /** To be called before it serves: announces the hooks that it answers, and waits until no other is registered. */
+  /** To be called before it serves: announces the hooks that it answers, waits until no other is registered, and ends the standby. */
   async join(signal: AbortSignal): Promise<void> {
     const { client, source, log } = this.#options;
     await this.#hooks.publish();
     await untilSupported(client, () => source.assembly.hooks, log, signal);
+    if (hasStandby(source.assembly)) await endStandby(client, log, signal);
   }
 
   /** A call to this replica failed. */

@@ -4,6 +4,8 @@ import { answerOf, refuse, TestApiServer } from "../../../test/support/cluster/a
 import { ConnectionError } from "../../cluster/client/client.ts";
 import type { EventToWrite } from "../../core/evaluate/effects.ts";
 import { at, type Json, type JsonObject, listAt, stringAt } from "../../core/json.ts";
+import { SILENT } from "../../core/log.ts";
+import { endStandby } from "../webhooks/standby.ts";
 import { Watchdog, watchdogPage } from "./watchdog.ts";
 
 const SLICE = "/apis/discovery.k8s.io/v1/namespaces/hall/endpointslices/usher-1";
@@ -57,6 +59,7 @@ class World {
       client: this.server.client,
       namespace: "hall",
       openAfterMs: OPEN_AFTER_S * 1_000,
+      fallbackAfterMs: 15_000,
       log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
       publish: (events) => this.events.push(...events),
       clock: () => this.time * 1_000,
@@ -347,5 +350,91 @@ describe("the watchdog", () => {
     world.time += 300;
     expect(page("/livez")).toMatchObject({ status: 503, body: expect.stringContaining("nothing for 300 s") });
     expect([page("/").status, page("/other").status]).toEqual([200, 404]);
+  });
+});
+
+describe("compiled policies that stand in for webhooks", () => {
+  const LABEL = "usher.dev/standby";
+  const standby = (world: World) => stringAt(world.server.objects.get(MUTATING), "metadata", "labels", LABEL);
+  const set = (world: World, value: string | undefined) => {
+    const live = world.server.objects.get(MUTATING) ?? {};
+    const metadata = at(live, "metadata") as JsonObject;
+    const labels = { other: "stays", ...(value === undefined ? {} : { [LABEL]: value }) };
+    world.server.put(MUTATING, { ...live, metadata: { ...metadata, labels } });
+  };
+  const prepared = (): World => {
+    const world = new World();
+    set(world, "ready");
+    return world;
+  };
+
+  test("begin after 15 s without a ready replica, and end when one is ready; each with one write and one event", async () => {
+    const world = prepared();
+    await world.watch(60);
+    world.ready(false);
+    await world.watch(16);
+    expect([standby(world), world.patches()]).toEqual(["ready", 0]);
+    await world.watch(2);
+    expect([standby(world), world.patches()]).toEqual(["active", 1]);
+    await world.watch(10);
+    expect(world.patches()).toBe(1);
+    world.ready(true);
+    await world.watch(2);
+    expect(standby(world)).toBe("ready");
+    await world.watch(60);
+    expect(world.patches()).toBe(2);
+    expect(world.events.map(({ type, reason }) => `${type} ${reason}`)).toEqual([
+      "Warning StandbyBegan",
+      "Normal StandbyEnded",
+    ]);
+    expect(stringAt(world.server.objects.get(MUTATING), "metadata", "labels", "other")).toBe("stays");
+    expect(world.closed()).toEqual(ALL);
+  });
+
+  test("do not begin where no module has them", async () => {
+    const world = prepared();
+    set(world, undefined);
+    world.ready();
+    await world.watch(100);
+    expect([standby(world), world.events]).toEqual([undefined, []]);
+  });
+
+  test("a starting replica that ended the standby has a minute to become ready; then it begins again", async () => {
+    const world = prepared();
+    world.ready();
+    await world.watch(20);
+    expect(standby(world)).toBe("active");
+    set(world, "ready");
+    await world.watch(60);
+    expect(standby(world)).toBe("ready");
+    await world.watch(6);
+    expect(standby(world)).toBe("active");
+  });
+
+  test("a standby that another watchdog began ends when a replica is ready", async () => {
+    const world = prepared();
+    set(world, "active");
+    await world.watch(2, world.start());
+    expect(standby(world)).toBe("ready");
+  });
+
+  test("a replica ends the standby before it serves, also if the watchdog writes at the same time", async () => {
+    const world = prepared();
+    set(world, "active");
+    const { client } = world.server;
+    let raced = false;
+    const racing: typeof client = {
+      ...client,
+      request: async (method, path, options) => {
+        const answer = await client.request(method, path, options);
+        if (method === "GET" && !raced) {
+          raced = true;
+          set(world, "active");
+        }
+        return answer;
+      },
+    };
+    await endStandby(racing, SILENT, new AbortController().signal);
+    expect([raced, standby(world)]).toEqual([true, "ready"]);
   });
 });

@@ -8,6 +8,7 @@ import type { PatchOperation } from "../../core/evaluate/patch.ts";
 import { at, isObject, type Json, type JsonObject, stringAt } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
+import { STANDBY } from "../../core/registration/webhooks.ts";
 import { DeduplicatedLog } from "../deduplicated-log.ts";
 import {
   annotationPath,
@@ -18,12 +19,15 @@ import {
   openOperations,
 } from "../webhooks/opened.ts";
 import { serviceEndpoints } from "../webhooks/service-endpoints.ts";
+import { STANDBY_PATH, standbyOf, standbyOperations } from "../webhooks/standby.ts";
 import { type Absence, type AbsenceRecord, beginAbsence, LONGEST_GAP_MS, observe } from "./absence.ts";
 
 interface WatchdogOptions {
   readonly client: Pick<Client, "request">;
   readonly namespace: string;
   readonly openAfterMs: number;
+  /** After which policies of the API server stand in for webhooks, where a module has such. */
+  readonly fallbackAfterMs: number;
   readonly log: Log;
   readonly publish: (events: readonly EventToWrite[]) => void;
   /** Milliseconds of a monotonic clock. */
@@ -53,6 +57,9 @@ const RECORDS = 10;
 /** The watchdog's observations, on a webhook configuration, for the next one. */
 const RECORD_ANNOTATION = "usher.dev/unready";
 
+/** From the end of a standby by a replica that starts until the replica is ready, or has failed to become so. */
+const STARTING_MS = 60_000;
+
 const FIELD_MANAGER = "usher-watchdog";
 const WEBHOOKS = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"].map(
   (resource) => `/apis/admissionregistration.k8s.io/v1/${resource}/${OWN_NAMES.webhooks}`,
@@ -72,6 +79,12 @@ export class Watchdog {
   /** Configurations with the annotation that they were opened. */
   readonly #opened = new Set<string>();
   #steppedAt: number;
+  /** Whether this watchdog began a standby that it has not seen end. */
+  #onStandby = false;
+  /** Until the label was read: another watchdog may have begun a standby. */
+  #mayBeOnStandby = true;
+  /** When a replica that is about to serve ended the standby, by the clock. */
+  #endedAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: WatchdogOptions) {
     this.#options = options;
@@ -121,6 +134,7 @@ export class Watchdog {
     const { observedMs } = this.#absence;
     if (seen.ready !== before?.last.ready)
       log.info({ seconds: observedMs / 1_000 }, seen.ready ? "a replica is ready" : "no replica is ready");
+    await this.#standBy(!seen.ready && observedMs >= this.#options.fallbackAfterMs, seen.ready, observedMs);
     if (seen.ready) {
       if (this.#recordedMs !== undefined) await this.#writeRecord(undefined);
       // The ready replica closes them; until then, they count as open.
@@ -128,6 +142,41 @@ export class Watchdog {
     } else if (observedMs >= openAfterMs) await this.#open(observedMs);
     else if (Math.abs(observedMs - (this.#recordedMs ?? 0)) >= openAfterMs / RECORDS)
       await this.#writeRecord({ observedMs, version });
+  }
+
+  /**
+   * Lets policies of the API server stand in for webhooks while no replica is ready, and ends it. A replica ends it itself
+   * before it serves: after that the watchdog gives the replica time to become ready.
+   */
+  async #standBy(isDue: boolean, isReady: boolean, observedMs: number): Promise<void> {
+    const now = this.#clock();
+    if (!(isDue && now - this.#endedAt >= STARTING_MS) && !(isReady && this.#mayBeOnStandby)) return;
+    const { log, namespace, publish } = this.#options;
+    const live = await this.#read(STANDBY_PATH, OWN_NAMES.webhooks);
+    const stored = standbyOf(live);
+    if (isDue && this.#onStandby && stored === STANDBY.ready) {
+      this.#onStandby = false;
+      this.#endedAt = now;
+      return;
+    }
+    this.#onStandby = stored === STANDBY.active;
+    this.#mayBeOnStandby = this.#onStandby;
+    if (live === undefined || stored === undefined || this.#onStandby === isDue) return;
+    if (!(await this.#patch(STANDBY_PATH, live, standbyOperations(isDue ? "active" : "ready")))) return;
+    this.#onStandby = isDue;
+    this.#mayBeOnStandby = isDue;
+    const seconds = Math.floor(observedMs / 1_000);
+    const message = isDue
+      ? `no replica of usher was ready for ${seconds} s: compiled policies of the API server stand in for webhooks until one is`
+      : "a replica is ready: compiled policies of the API server no longer stand in for webhooks";
+    log.warn({}, message);
+    const deployment = await this.#read(deploymentPath(namespace), OWN_NAMES.deployment).catch(
+      () => undefined,
+    );
+    const reason = isDue ? "StandbyBegan" : "StandbyEnded";
+    publish([
+      deploymentEvent(namespace, deployment, { type: isDue ? "Warning" : "Normal", reason, message }),
+    ]);
   }
 
   /** Repeated while no replica is ready: entries may have been closed by hand, or restored. */

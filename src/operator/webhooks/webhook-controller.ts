@@ -5,6 +5,7 @@ import { at, equal, type Json, type JsonObject, listAt, stringAt } from "../../c
 import type { Log } from "../../core/log.ts";
 import { managesWebhooks } from "../../core/module/installation.ts";
 import { registeredWebhooks } from "../../core/registration/index.ts";
+import { hasStandby } from "../../core/registration/managed-objects.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
 import { SERVICE_PORT } from "../../core/registration/workload.ts";
 import type { Trust } from "../certificates/certificate-plan.ts";
@@ -25,6 +26,7 @@ import {
 } from "./deviation.ts";
 import { closedEvent, FORGET_OPENED, openedNote } from "./opened.ts";
 import { serviceEndpoints } from "./service-endpoints.ts";
+import { isOnStandby } from "./standby.ts";
 import { SupportedHooks } from "./supported-hooks.ts";
 
 export interface WebhookControllerOptions {
@@ -89,6 +91,7 @@ export class WebhookController {
         ...(bundle === undefined ? {} : { caBundle: Buffer.from(bundle).toString("base64") }),
         ...(pathToken === undefined ? {} : { pathToken }),
         ...(annotations === undefined ? {} : { annotations }),
+        standby: hasStandby(assembly),
         version,
       },
     );
@@ -192,8 +195,8 @@ export class WebhookController {
   /** Whether it is as desired now, or can't be. */
   async #repair(plain: JsonObject, live: JsonObject, may: () => boolean): Promise<boolean> {
     const opened = openedNote(live);
-    // Opened because no replica is ready: before one is, the watchdog would open it again.
-    if (opened !== undefined && !(await this.#isReady())) return false;
+    // Opened, or on standby, because no replica is ready: before one is, the watchdog would do it again.
+    if ((opened !== undefined || isOnStandby(live)) && !(await this.#isReady())) return false;
     if (!(await this.#repairClosed(plain, live, may))) return false;
     if (opened === undefined) return true;
     // The annotation is removed last: if this attempt is interrupted, by a conflict or by another leader, the next one
