@@ -2,7 +2,7 @@ import { defineModule, type Module, PREVIEW_ACCESS } from "../../core/module/mod
 import { defineReconciler } from "../../core/module/reconciler.ts";
 import { PolicyIndex } from "../../core/policy/policy-index.ts";
 import { CODES } from "./codes.ts";
-import { compile } from "./compile.ts";
+import { compile } from "./compile/compile.ts";
 import { NODES } from "./criteria/selected-nodes.ts";
 import { dashboard } from "./dashboard.ts";
 import { declaration } from "./declaration.ts";

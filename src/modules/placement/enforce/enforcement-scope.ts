@@ -63,6 +63,12 @@ const CONTROLLERS: ReadonlySet<string> = new Set([
   "ttl-after-finished-controller",
 ]);
 
+/** The users of those. */
+export const CONTROLLER_NAMES: readonly string[] = [
+  CONTROLLER_MANAGER,
+  ...[...CONTROLLERS].map((name) => `system:serviceaccount:kube-system:${name}`),
+];
+
 /**
  * Whether a controller of Kubernetes, or of the configuration, sends the request. Only the identity counts: owner references are part of
  * the object, and any author of an object can write them.

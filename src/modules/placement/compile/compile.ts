@@ -1,0 +1,204 @@
+/**
+ * Placement as policies of the API server itself: pods get at their creation what usher would add, by a
+ * MutatingAdmissionPolicy for each policy, and those that do not meet what a policy enforces are refused by a
+ * ValidatingAdmissionPolicy.
+ */
+import { type PolicyRef, policyKey, policyName } from "../../../core/evaluate/finding.ts";
+import { equal, type Json, type JsonObject, listAt } from "../../../core/json.ts";
+import { admissionPolicy, celString, celValue, selectorObject } from "../../../core/kubernetes/cel.ts";
+import { MIRROR_ANNOTATION } from "../../../core/kubernetes/object.ts";
+import { POD } from "../../../core/kubernetes/workloads.ts";
+import type { CompileContext, CompiledPolicy, LeftOut } from "../../../core/module/compile.ts";
+import { notCompiled } from "../../../core/module/compile.ts";
+import { exemptNamespaces, type Installation } from "../../../core/module/installation.ts";
+import { wantedOf } from "../criteria/criterion.ts";
+import { nodeSelector } from "../criteria/node-selector.ts";
+import { requiredNodeAffinity } from "../criteria/required-node-affinity.ts";
+import { CONTROLLER_NAMES } from "../enforce/enforcement-scope.ts";
+import { haveCommonObject } from "../place/contradictions.ts";
+import { comparePolicies, NAMESPACE_NAME, type PlacementPolicy } from "../policy/policy.ts";
+import { isPlaced, trustedControllers } from "../settings.ts";
+import { enforcementOf } from "./enforcement.ts";
+import { EXCLUDING, mutationOf, UNSET } from "./mutation.ts";
+
+/** Every policy, in the order in which usher applies them. */
+export function compile({ policies, installation }: CompileContext<PlacementPolicy>): CompiledPolicy[] {
+  const sorted = [...policies].sort(comparePolicies);
+  return sorted.map((policy) => compilePolicy(policy, sorted, installation));
+}
+
+function compilePolicy(
+  policy: PlacementPolicy,
+  all: readonly PlacementPolicy[],
+  installation: Installation,
+): CompiledPolicy {
+  const { ref } = policy;
+  const why = whyNot(policy, installation);
+  if (why !== undefined) return notCompiled(ref, ...why);
+  const mutation = mutationOf(policy.criteria);
+  if (mutation.patches.length === 0)
+    return notCompiled(ref, "criteria", "no pod could get any of them: they contradict themselves");
+  const name = objectName(ref);
+  const common = { failurePolicy: policy.failure, matchConstraints: matchConstraints(policy, installation) };
+  const spec: JsonObject = {
+    ...common,
+    // As usher's own webhook: a later change of the pod by another policy or webhook is seen.
+    reinvocationPolicy: "IfNeeded",
+    matchConditions: LEFT_ALONE,
+    variables: mutation.variables,
+    mutations: [{ patchType: "JSONPatch", jsonPatch: { expression: mutation.patches.join(" +\n") } }],
+  };
+  const { variables, validations } = enforcementOf(ref, policy.enforcement === "None" ? [] : policy.criteria);
+  const enforcement = { ...common, matchConditions: judged(installation), variables, validations };
+  const action = policy.enforcement === "Refuse" ? "Deny" : "Warn";
+  return {
+    policy: ref,
+    objects: [
+      ...admissionPolicy("MutatingAdmissionPolicy", name, spec),
+      ...(validations.length === 0
+        ? []
+        : admissionPolicy("ValidatingAdmissionPolicy", name, enforcement, { validationActions: [action] })),
+    ],
+    leftOut: leftOutOf(policy, all),
+  };
+}
+
+/** The part of a policy that is not compiled at all, and the reason. */
+function whyNot(policy: PlacementPolicy, installation: Installation): [string, string] | undefined {
+  if (policy.broken !== undefined) return ["the policy", `it is not valid: ${policy.broken}`];
+  if (policy.fromNamespace !== undefined)
+    return ["fromNamespace", "values of the namespace are known only when a pod is created"];
+  if (policy.targets === "Templates")
+    return [
+      "templates",
+      "an in-tree policy selects by the labels of an object, not by those of its template",
+    ];
+  if (!isPlaced(POD, installation))
+    return ["pods", "modules.placement.resources of the configuration does not name pods"];
+  if (policy.criteria.length === 0) return ["criteria", "it has none"];
+  return undefined;
+}
+
+/** Names of namespaces have no dot: no two policies share a name. */
+function objectName({ namespace, name }: PolicyRef): string {
+  return `usher-placement${namespace === undefined ? "" : `-${namespace}`}.${name}`;
+}
+
+function matchConstraints(
+  { podSelector, namespaceSelector }: PlacementPolicy,
+  installation: Installation,
+): JsonObject {
+  const exempt = [...new Set([...exemptNamespaces(installation), ...(installation.excluded ?? [])])].sort();
+  const inside = namespaceSelector === undefined ? {} : selectorObject(namespaceSelector);
+  return {
+    resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["pods"] }],
+    namespaceSelector: {
+      matchExpressions: [
+        ...listAt(inside, "matchExpressions"),
+        { key: NAMESPACE_NAME, operator: "NotIn", values: exempt },
+      ],
+    },
+    ...(podSelector === undefined ? {} : { objectSelector: selectorObject(podSelector) }),
+  };
+}
+
+const MIRROR = `${celString(MIRROR_ANNOTATION)} in object.metadata.?annotations.orValue({})`;
+const OF_DAEMON_SET =
+  'object.metadata.?ownerReferences.orValue([]).exists(o, o.?controller.orValue(false) && o.kind == "DaemonSet" && o.apiVersion.startsWith("apps/"))';
+
+/** The pods that usher changes: see `leftAlone`. */
+const LEFT_ALONE: readonly JsonObject[] = [
+  { name: "without-a-node", expression: 'object.spec.?nodeName.orValue("") == ""' },
+  { name: "not-a-mirror-pod", expression: `!(${MIRROR})` },
+  { name: "not-of-a-daemon-set", expression: `!${OF_DAEMON_SET}` },
+];
+
+/** The pods that enforcement judges: see `enforcementScope`. */
+function judged(installation: Installation): readonly JsonObject[] {
+  const trusted = trustedControllers(installation);
+  const names = [
+    ...CONTROLLER_NAMES,
+    ...trusted.flatMap((one) =>
+      one.kind === "user"
+        ? [one.name]
+        : one.namespacePrefix === true
+          ? []
+          : [`system:serviceaccount:${one.namespace}:${one.name}`],
+    ),
+  ];
+  const prefixes = trusted.flatMap((one) =>
+    one.kind === "serviceAccount" && one.namespacePrefix === true
+      ? [
+          `request.userInfo.username.matches(${celString(`^system:serviceaccount:${one.namespace}[^:]*:${one.name.replaceAll(".", "[.]")}$`)})`,
+        ]
+      : [],
+  );
+  const controller = [`request.userInfo.username in ${celValue(names)}`, ...prefixes].join(" || ");
+  return [
+    {
+      name: "not-a-mirror-pod",
+      expression: `!(${MIRROR} && request.userInfo.username.startsWith("system:node:"))`,
+    },
+    { name: "not-by-a-controller", expression: `!(${OF_DAEMON_SET} && (${controller}))` },
+  ];
+}
+
+/** The parts of a policy that pods of the API server's own policies do not get, or not in the same way. */
+function leftOutOf(policy: PlacementPolicy, all: readonly PlacementPolicy[]): LeftOut[] {
+  const { targets, onConflict, onUpdate, enforcement, criteria } = policy;
+  const found: LeftOut[] = [];
+  if (targets === "Both")
+    found.push({
+      what: "templates",
+      why: "workloads do not show the criteria, and pods of DaemonSets do not get them",
+    });
+  if (onConflict === "Refuse")
+    found.push({ what: "onConflict: Refuse", why: "a pod with another value is admitted and keeps it" });
+  if (onUpdate === "Inject")
+    found.push({ what: "onUpdate: Inject", why: "a gated pod that is updated gets nothing" });
+  if (enforcement !== "None") found.push({ what: `enforcement: ${enforcement}`, why: "it is not compiled" });
+  for (const { criterion, value } of criteria) {
+    if (criterion.reference !== undefined)
+      found.push({
+        what: `the check of ${criterion.name}`,
+        why: `pods are refused while ${criterion.reference.kind} ${String(value)} does not exist`,
+      });
+    if (UNSET[criterion.name] !== undefined)
+      found.push({
+        what: `a chosen ${String(JSON.parse(UNSET[criterion.name] ?? "null"))}`,
+        why: "a manifest that names it looks like one that names no scheduler",
+      });
+  }
+  const rivals = all.filter((other) => other !== policy && dependOnOrder(policy, other));
+  if (rivals.length > 0)
+    found.push({
+      what: "the order of policies",
+      why: `the API server applies policies in any order, and ${namesOf(rivals)} may get in first`,
+    });
+  return found;
+}
+
+function namesOf(policies: readonly PlacementPolicy[]): string {
+  const [first, ...more] = policies.map(({ ref }) => policyName(ref));
+  return more.length === 0 ? `${first}` : `${first} and ${more.length} more`;
+}
+
+/** Criteria about the labels of nodes: together they may leave no node, and then the first counts. */
+const NODES: readonly string[] = [nodeSelector.name, requiredNodeAffinity.name];
+
+/** Whether the result of two policies for one pod may depend on which is applied first. */
+function dependOnOrder(a: PlacementPolicy, b: PlacementPolicy): boolean {
+  if (policyKey(a.ref) === policyKey(b.ref) || b.broken !== undefined || b.targets === "Templates")
+    return false;
+  if (!haveCommonObject(a, b)) return false;
+  const has = ({ criteria }: PlacementPolicy, names: readonly string[]) =>
+    criteria.some(({ criterion }) => names.includes(criterion.name));
+  // A pod with a node is left alone.
+  if (has(a, ["nodeName"]) || has(b, ["nodeName"])) return true;
+  if (has(a, NODES) && has(b, NODES)) return true;
+  return a.criteria.some(({ criterion, value }) => {
+    const other = wantedOf(b.criteria, criterion);
+    if (other === undefined || equal(other as Json, value as Json)) return false;
+    return typeof value === "string" || criterion.name === "tolerations" || criterion.name in EXCLUDING;
+  });
+}
