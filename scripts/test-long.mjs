@@ -25,6 +25,7 @@ const PARTS = {
     "Running the tests that `npm test` shortens; this takes some ten minutes …",
     "e2e/all-modules",
     "e2e/certificate-installs",
+    "e2e/compile",
     "e2e/faults",
     "e2e/helm",
     "e2e/node-guard-enable",

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
-import { EXAMPLES, folder, usher } from "./usher.ts";
+import { EXAMPLES, folder, ROOT, usher } from "./usher.ts";
 
 const policy = (name: string, spec: string) =>
   `apiVersion: kupid.gardener.cloud/v1alpha1\nkind: ClusterPodSchedulingPolicy\nmetadata: {name: ${name}}\nspec: {podSelector: {}, namespaceSelector: {}, ${spec}}\n`;
@@ -65,6 +65,63 @@ describe("usher compile", () => {
   ])("names what is left out of %s", async (_case, spec, expected) => {
     const { code, lines } = await report(policy("a", spec));
     expect([code, lines]).toEqual([1, [["a", ...expected]]]);
+  });
+
+  test("adds a ValidatingAdmissionPolicy for what a policy enforces", async () => {
+    const text = policy("a", "targets: Pods, enforcement: Warn, nodeSelector: {pool: a}");
+    const { out } = await usher(["compile", "-f", folder({ "policies.yaml": text }), "-o", "json"]);
+    const { items } = JSON.parse(out) as {
+      items: { kind: string; spec: { validationActions?: string[] } }[];
+    };
+    expect(items.map(({ kind }) => kind)).toEqual([
+      "MutatingAdmissionPolicy",
+      "MutatingAdmissionPolicyBinding",
+      "ValidatingAdmissionPolicy",
+      "ValidatingAdmissionPolicyBinding",
+    ]);
+    expect(items[3]?.spec.validationActions).toEqual(["Warn"]);
+  });
+
+  test("refuses a policy over the budget of the API server, with its estimate", async () => {
+    const term = (i: number) => `{matchExpressions: [{key: k${i}, operator: Exists}]}`;
+    const terms = Array.from({ length: 32 }, (_, i) => term(i)).join(", ");
+    const { policies } = await report(
+      policy(
+        "a",
+        `targets: Pods, affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [${terms}]}}}`,
+      ),
+    );
+    expect(policies).toMatchObject([
+      {
+        result: "not",
+        cost: 1_409_024,
+        leftOut: [
+          {
+            why: "its estimated cost for a large pod is 1409024, and the API server stops at 1000000; use fewer terms",
+          },
+        ],
+      },
+    ]);
+  });
+
+  test("has a reason for every policy of every module that is not compiled whole", async () => {
+    const { out } = await usher([
+      "compile",
+      ...["every-module", "node-labels", "project-limit"].flatMap((one) => [
+        "--source",
+        join(ROOT, "examples", one),
+      ]),
+      "--report",
+      "-o",
+      "json",
+    ]);
+    const { policies } = JSON.parse(out) as {
+      policies: { module: string; result: string; leftOut: unknown[] }[];
+    };
+    expect(new Set(policies.map(({ module }) => module))).toEqual(
+      new Set(["placement", "node-labels", "project-limit"]),
+    );
+    for (const one of policies) expect(one.leftOut.length === 0).toBe(one.result === "whole");
   });
 
   test("names the order of policies only where it may count", async () => {

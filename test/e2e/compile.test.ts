@@ -3,15 +3,23 @@ import { randomBytes } from "node:crypto";
 import fc from "fast-check";
 import { applyPatch } from "rfc6902";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Assembly } from "../../src/core/evaluate/assembly.ts";
 import { evaluate } from "../../src/core/evaluate/evaluate.ts";
+import type { AdmissionRequest } from "../../src/core/evaluate/request.ts";
 import { responseOf } from "../../src/core/evaluate/response.ts";
-import { at, type Json, type JsonObject, stringAt } from "../../src/core/json.ts";
+import { at, canonical, equal, type Json, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
 import { nameOf } from "../../src/core/kubernetes/object.ts";
+import type { Module } from "../../src/core/module/module.ts";
 import { PROVENANCE } from "../../src/core/provenance/annotation.ts";
+import { nodeLabels } from "../../src/modules/node-labels/index.ts";
+import { RECORD } from "../../src/modules/node-labels/ledger/record.ts";
+import { mutationOf } from "../../src/modules/placement/compile/mutation.ts";
+import { parseCriteria } from "../../src/modules/placement/criteria/criteria.ts";
 import { placement } from "../../src/modules/placement/index.ts";
 import { assemblyOf, callOf } from "../builders/evaluation.ts";
 import { outside } from "../builders/outside.ts";
 import { requestFor } from "../builders/request.ts";
+import type { Identity } from "../cluster/access/identity.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { createNamespace, describeCluster, LONG } from "../cluster/describe.ts";
 import { CLASSES, criteria, podSpec } from "./fixtures/generated-pods.ts";
@@ -43,6 +51,43 @@ function policyOf(name: string, spec: JsonObject): JsonObject {
   };
 }
 
+/** What a module compiles, with the path that each object is posted to. */
+function compiledBy(module: Module, assembly: Assembly) {
+  const { view, installation, gates } = assembly;
+  const policies = [...assembly.policies(module.name)].flatMap(({ policy }) => policy ?? []);
+  const rows = module.compile?.({ policies, view, installation, gates, now: 0 }) ?? [];
+  return rows
+    .flatMap(({ objects }) => objects)
+    .map((object) => {
+      const kind = stringAt(object, "kind")?.toLowerCase() ?? "";
+      return { object, path: `${ADMISSION}/${kind.endsWith("y") ? `${kind.slice(0, -1)}ies` : `${kind}s`}` };
+    });
+}
+
+/** The object after usher's webhook; undefined if it refuses the object. */
+async function byUsher(assembly: Assembly, request: AdmissionRequest): Promise<JsonObject | undefined> {
+  // An evaluation edits its object.
+  const result = structuredClone(request.object) as JsonObject;
+  const world = outside({ fact: () => ({ found: { metadata: {} }, complete: true }) });
+  const { patch } = responseOf(await evaluate(callOf(assembly, request), world));
+  const problems = applyPatch(result, (patch ?? []) as unknown as Parameters<typeof applyPatch>[1]);
+  expect(problems.filter((problem) => problem !== null)).toEqual([]);
+  const validated = { ...request, object: structuredClone(result) };
+  const { denials } = await evaluate(callOf(assembly, validated, { phase: "validate" }), world);
+  return denials.length > 0 ? undefined : result;
+}
+
+/** Without usher's own annotations, and with keys in one order. */
+function withoutNotes(object: Json): string {
+  const text = JSON.stringify(comparable(object), (key, value) => {
+    if (NOTES.has(key)) return undefined;
+    return key === "annotations" && Object.keys(value).every((one) => NOTES.has(one)) ? undefined : value;
+  });
+  return canonical(JSON.parse(text) as Json);
+}
+
+const NOTES = new Set([PROVENANCE, RECORD]);
+
 describeCluster("compiled placement on an API server", (cluster) => {
   const policies = [
     ...SPECS.map((spec, i) => policyOf(`${ID}-${i}`, spec)),
@@ -59,20 +104,7 @@ describeCluster("compiled placement on an API server", (cluster) => {
       })),
     ],
   );
-  const rows =
-    placement.compile?.({
-      policies: [...assembly.policies("placement")].flatMap(({ policy }) => policy ?? []),
-      view: assembly.view,
-      installation: assembly.installation,
-      gates: assembly.gates,
-      now: 0,
-    }) ?? [];
-  const paths = rows
-    .flatMap(({ objects }) => objects)
-    .map((object) => {
-      const kind = stringAt(object, "kind")?.toLowerCase() ?? "";
-      return { object, path: `${ADMISSION}/${kind.endsWith("y") ? `${kind.slice(0, -1)}ies` : `${kind}s`}` };
-    });
+  const paths = compiledBy(placement, assembly);
   let [placed, plain] = ["", ""];
 
   const create = (namespace: string, labels: JsonObject, spec: JsonObject) =>
@@ -119,30 +151,6 @@ describeCluster("compiled placement on an API server", (cluster) => {
     );
   });
 
-  /** The object that usher makes of a pod as the API server has it before policies and webhooks; undefined if it refuses it. */
-  async function byUsher(pod: Json): Promise<JsonObject | undefined> {
-    const object = structuredClone(pod) as JsonObject & { metadata: JsonObject };
-    const request = requestFor({ ...object, metadata: { ...object.metadata, namespace: placed } });
-    // An evaluation edits its object.
-    const result = structuredClone(request.object) as JsonObject;
-    const world = outside({ fact: () => ({ found: { metadata: {} }, complete: true }) });
-    const { patch } = responseOf(await evaluate(callOf(assembly, request), world));
-    const problems = applyPatch(result, (patch ?? []) as unknown as Parameters<typeof applyPatch>[1]);
-    expect(problems.filter((problem) => problem !== null)).toEqual([]);
-    const validated = { ...request, object: structuredClone(result) };
-    const { denials } = await evaluate(callOf(assembly, validated, { phase: "validate" }), world);
-    return denials.length > 0 ? undefined : result;
-  }
-
-  const withoutProvenance = (object: Json) =>
-    JSON.parse(
-      JSON.stringify(comparable(object), (key, value) =>
-        key === PROVENANCE || (key === "annotations" && Object.keys(value).every((one) => one === PROVENANCE))
-          ? undefined
-          : value,
-      ),
-    );
-
   test(`is what usher makes of ${PODS} pods with ${POLICIES} policies`, async () => {
     const differences: JsonObject[] = [];
     let [changed, refused] = [0, 0];
@@ -158,23 +166,20 @@ describeCluster("compiled placement on an API server", (cluster) => {
           expect(after.status, JSON.stringify(after.body)).toBe(before.status);
           continue;
         }
-        const placedByUsher = await byUsher(before.body);
-        const expected = placedByUsher === undefined ? "refused" : withoutProvenance(placedByUsher);
-        const real =
-          after.status === 201
-            ? withoutProvenance(after.body)
-            : JSON.stringify(after.body).includes("USHER-P30")
-              ? "refused"
-              : after.body;
+        const pod = structuredClone(before.body) as JsonObject & { metadata: JsonObject };
+        const request = requestFor({ ...pod, metadata: { ...pod.metadata, namespace: placed } });
+        const made = await byUsher(assembly, request);
+        const expected = made === undefined ? "refused" : withoutNotes(made);
+        const isRefused = JSON.stringify(after.body).includes("USHER-P30");
+        const real = isRefused ? "refused" : withoutNotes(after.body);
         if (real === "refused") refused++;
-        if (JSON.stringify(sorted(real)) !== JSON.stringify(sorted(withoutProvenance(before.body))))
-          changed++;
-        if (JSON.stringify(sorted(real)) !== JSON.stringify(sorted(expected)))
+        if (real !== withoutNotes(before.body)) changed++;
+        if (real !== expected)
           differences.push({
             policy: SPECS[Number(next.name.split("-")[1])] ?? {},
             pod: next.spec,
-            usher: at(expected, "spec") ?? expected,
-            server: at(real, "spec") ?? real,
+            usher: expected,
+            server: real,
           });
       }
     };
@@ -184,14 +189,230 @@ describeCluster("compiled placement on an API server", (cluster) => {
     expect(changed).toBeGreaterThan(PODS / 2);
     expect(refused).toBeGreaterThan(PODS / 20);
   }, 600_000);
-
-  function sorted(value: Json): Json {
-    if (Array.isArray(value)) return value.map(sorted);
-    if (typeof value !== "object" || value === null) return value;
-    return Object.fromEntries(
-      Object.entries(value)
-        .sort(([a], [b]) => (a < b ? -1 : 1))
-        .map(([key, one]) => [key, sorted(one ?? null)]),
-    );
-  }
 });
+
+describeCluster("the budget of compiled placement", (cluster) => {
+  const KEY = "topology.example.com/pool-of-nodes-";
+  const termsOf = (name: string, terms: number, requirements: number, values = ["value-0", "value-1"]) => ({
+    nodeSelectorTerms: [...Array(terms).keys()].map((t) => ({
+      matchExpressions: [...Array(requirements).keys()].map((r) => ({
+        key: `${KEY}${name}${t}-${r}`,
+        operator: "In",
+        values,
+      })),
+    })),
+  });
+  /** As REFERENCE in compile/mutation.ts. */
+  const large: JsonObject = {
+    nodeSelector: Object.fromEntries([...Array(4).keys()].map((i) => [`${KEY}s${i}`, "value-0"])),
+    affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: termsOf("k", 4, 4) } },
+    tolerations: [...Array(6).keys()].map((i) => ({ key: `${KEY}t${i}`, operator: "Exists" })),
+  };
+  const policyWith = (name: string, terms: JsonObject) =>
+    policyOf(`${ID}-${name}`, {
+      failurePolicy: "Fail",
+      affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: terms } },
+    });
+  const rowOf = (policy: JsonObject) => {
+    const resource = "clusterpodschedulingpolicies.kupid.gardener.cloud";
+    const assembly = assemblyOf(
+      [placement],
+      [{ resource, namespace: "", name: nameOf(policy), object: policy }],
+    );
+    const [first] =
+      placement.compile?.({
+        policies: [...assembly.policies("placement")].flatMap((one) => one.policy ?? []),
+        view: assembly.view,
+        installation: assembly.installation,
+        gates: assembly.gates,
+        now: 0,
+      }) ?? [];
+    if (first === undefined) throw new Error("the policy is missing");
+    return first;
+  };
+  const WITHIN = policyWith("within", termsOf("w", 24, 2));
+  const OVER = policyWith("over", termsOf("w", 32, 2));
+  const LONG_TEXT = policyWith(
+    "long",
+    termsOf(
+      "w",
+      1,
+      2,
+      [...Array(2_000).keys()].map((i) => `value-of-forty-characters-or-so-${i}`),
+    ),
+  );
+  /** The objects of a policy over the budget, as they would be. */
+  const unbounded = (policy: JsonObject): readonly JsonObject[] => {
+    const { variables } = mutationOf(parseCriteria(policy["spec"] as JsonObject, []));
+    const text = JSON.stringify(rowOf(WITHIN).objects).replaceAll(nameOf(WITHIN), nameOf(policy));
+    return (JSON.parse(text) as { kind: string; spec: JsonObject }[]).map((object) =>
+      object.kind === "MutatingAdmissionPolicy"
+        ? { ...object, spec: { ...object.spec, variables: variables as unknown as Json } }
+        : object,
+    ) as unknown as JsonObject[];
+  };
+  const paths = [...rowOf(WITHIN).objects, ...unbounded(OVER)].map((object) => ({
+    object,
+    path: `${ADMISSION}/${object["kind"] === "MutatingAdmissionPolicy" ? "mutatingadmissionpolicies" : "mutatingadmissionpolicybindings"}`,
+  }));
+  let namespace = "";
+
+  beforeAll(async () => {
+    namespace = await createNamespace(cluster(), { [LABEL]: "yes" });
+    for (const { object, path } of paths) await cluster().call("POST", path, object);
+  });
+  afterAll(async () => {
+    const gone = paths.map(({ object, path }) => `${path}/${nameOf(object)}`);
+    await Promise.all(
+      [...gone, `/api/v1/namespaces/${namespace}`].map((path) => cluster().request("DELETE", path)),
+    );
+  });
+  const create = (policy: JsonObject) =>
+    cluster().request("POST", `/api/v1/namespaces/${namespace}/pods?dryRun=All`, {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { name: "large", labels: { [LABEL]: nameOf(policy) } },
+      spec: { ...large, ...SPEC },
+    });
+
+  test("is kept by a policy that is compiled: a large pod gets its terms", async () => {
+    expect(rowOf(WITHIN).objects).toHaveLength(2);
+    await eventually("the policy is in force", async () => {
+      const { status, body } = await create(WITHIN);
+      expect(status, JSON.stringify(body)).toBe(201);
+      const terms = ["spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"];
+      return listAt(body, ...terms, "nodeSelectorTerms").length === 96;
+    });
+  });
+
+  test("is exceeded by a policy that is not compiled: the API server stops its evaluation", async () => {
+    expect(rowOf(OVER)).toMatchObject({
+      objects: [],
+      cost: 1_507_328,
+      leftOut: [{ why: expect.stringContaining("its estimated cost for a large pod is 1507328") }],
+    });
+    await eventually("the policy is in force", async () => {
+      const { status, body } = await create(OVER);
+      return status !== 201 && JSON.stringify(body).includes("cost limit exceeded");
+    });
+  });
+
+  test("is exceeded by an expression that is too long: the API server refuses the policy", async () => {
+    expect(rowOf(LONG_TEXT)).toMatchObject({
+      objects: [],
+      leftOut: [{ why: expect.stringMatching(/^an expression would have \d+ characters/) }],
+    });
+    const [object] = unbounded(LONG_TEXT);
+    const { status, body } = await cluster().request("POST", paths[0]?.path ?? "", object);
+    expect([status, stringAt(body, "message")]).toEqual([
+      422,
+      expect.stringContaining("expression code point size exceeds limit"),
+    ]);
+  });
+});
+
+describeCluster("compiled node-labels on an API server", (cluster) => {
+  const ruleOf = (name: string, spec: JsonObject): JsonObject => ({
+    apiVersion: "node-labels.openshift.io/v1beta1",
+    kind: "Labels",
+    metadata: { name: `${ID}-${name}`, namespace: "default" },
+    spec,
+  });
+  const rules = [
+    ruleOf("edge", {
+      nodeNamePatterns: [`edge-${ID}-[0-3]`, `${ID}-.*`],
+      labels: { "example.com/pool": "edge", "node-role.kubernetes.io/edge": "" },
+      taints: [{ key: "example.com/edge", value: "yes", effect: "NoSchedule" }],
+    }),
+    ruleOf("site", {
+      nodeNamePatterns: [`edge-${ID}-(1|4)`],
+      labels: { "example.com/site~a": "north" },
+      annotations: { "example.com/contact": "a@example.com" },
+    }),
+    ruleOf("fast", {
+      nodeNamePatterns: [`edge-${ID}-.`],
+      nodeSelector: { matchLabels: { disk: "fast" } },
+      labels: { "example.com/fast": "yes" },
+    }),
+  ];
+  const assembly = assemblyOf(
+    [nodeLabels],
+    [
+      ...rules.map((object) => ({
+        resource: "labels.node-labels.openshift.io",
+        namespace: "default",
+        name: nameOf(object),
+        object,
+      })),
+    ],
+  );
+  const paths = compiledBy(nodeLabels, assembly);
+
+  beforeAll(async () => {
+    for (const { object, path } of paths) await cluster().call("POST", path, object);
+    await eventually("the last rule is in force", async () => {
+      const { body } = await create(`edge-${ID}-9`, { disk: "fast" }, []);
+      return stringAt(body, "metadata", "labels", "example.com/fast") === "yes";
+    });
+  });
+
+  afterAll(async () => {
+    await Promise.all(
+      paths.map(({ object, path }) => cluster().request("DELETE", `${path}/${nameOf(object)}`)),
+    );
+  });
+
+  const nodeOf = (name: string, labels: JsonObject, taints: readonly JsonObject[]): JsonObject => ({
+    apiVersion: "v1",
+    kind: "Node",
+    metadata: { name, labels },
+    spec: taints.length === 0 ? {} : { taints },
+  });
+  const create = (name: string, labels: JsonObject, taints: readonly JsonObject[], user?: Identity) =>
+    cluster().request("POST", "/api/v1/nodes?dryRun=All", nodeOf(name, labels, taints), user);
+
+  const names = [...Array(6).keys()].map((i) => `edge-${ID}-${i}`);
+  const cases = [...names, `${ID}-x`, `x${ID}-edge`].flatMap((name) =>
+    [{}, { disk: "fast" }, { disk: "slow", "example.com/pool": "other" }].flatMap((labels) =>
+      [[], [{ key: "example.com/edge", value: "no", effect: "NoSchedule" }]].flatMap((taints) =>
+        [true, false].map((itself) => ({ name, labels, taints, itself })),
+      ),
+    ),
+  );
+
+  test(`is what usher makes of ${cases.length} nodes`, async () => {
+    let changed = 0;
+    for (const { name, labels, taints, itself } of cases) {
+      const identity = { user: `system:node:${name}`, groups: ["system:nodes"] };
+      const { status, body } = await create(name, labels, taints, itself ? identity : undefined);
+      expect(status, JSON.stringify({ name, labels, taints, itself, body })).toBe(201);
+      // The API server adds its own taint to a new node before policies and webhooks.
+      const own = listAt(body, "spec", "taints").filter(
+        (one) => !equal(one, EDGE) && at(one, "key") !== EDGE.key,
+      );
+      // An evaluation edits its object.
+      const before = structuredClone(nodeOf(name, labels, [...taints, ...own] as JsonObject[]));
+      const userInfo = itself ? { username: identity.user, groups: identity.groups } : undefined;
+      const request = requestFor(before, userInfo === undefined ? {} : { userInfo });
+      const made = await byUsher(assembly, request);
+      expect(summaryOf(body), `${name} ${JSON.stringify({ labels, taints, itself })}`).toEqual(
+        summaryOf(made ?? null),
+      );
+      if (!equal(at(body, "metadata", "labels") ?? {}, labels)) changed++;
+    }
+    expect(changed).toBeGreaterThan(cases.length / 2);
+  });
+});
+
+const EDGE = { key: "example.com/edge", value: "yes", effect: "NoSchedule" };
+
+/** Labels, annotations and taints, without usher's record and the startup taint, which are left out. */
+function summaryOf(node: Json) {
+  const annotations = Object.entries(at(node, "metadata", "annotations") ?? {});
+  const taints = listAt(node, "spec", "taints").filter((one) => at(one, "key") !== "usher.dev/starting");
+  return {
+    labels: at(node, "metadata", "labels") ?? {},
+    annotations: annotations.filter(([key]) => !NOTES.has(key)).sort(),
+    taints: taints.map(canonical).sort(),
+  };
+}

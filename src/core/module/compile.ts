@@ -1,5 +1,5 @@
 import type { PolicyRef } from "../evaluate/finding.ts";
-import type { JsonObject } from "../json.ts";
+import { isObject, type Json, type JsonObject } from "../json.ts";
 import type { View } from "../view/view.ts";
 import type { Gates } from "./gates.ts";
 import type { Installation } from "./installation.ts";
@@ -46,4 +46,45 @@ export function compileResult({ objects, leftOut }: CompiledPolicy): CompileResu
 /** A policy that is not compiled, with the reason. */
 export function notCompiled(policy: PolicyRef, what: string, why: string): CompiledPolicy {
   return { policy, objects: [], leftOut: [{ what, why }] };
+}
+
+/** What one expression may cost when the API server evaluates it: PerCallLimit in k8s.io/apiserver/pkg/apis/cel. */
+const MAX_COST = 1_000_000;
+
+/** The longest expression that the parser of cel-go reads, in code points. */
+const MAX_LENGTH = 100_000;
+
+/** A compiled policy, unless the API server would refuse its expressions, when they are written or when it evaluates them. */
+export function withinBudget(compiled: CompiledPolicy): CompiledPolicy {
+  const { policy, objects, cost = 0 } = compiled;
+  const longest = Math.max(0, ...objects.flatMap(expressionsIn).map((text) => [...text].length));
+  if (longest > MAX_LENGTH)
+    return {
+      ...notCompiled(
+        policy,
+        "the policy",
+        `an expression would have ${longest} characters, and the API server reads ${MAX_LENGTH}; split the policy`,
+      ),
+      cost,
+    };
+  if (cost > MAX_COST)
+    return {
+      ...notCompiled(
+        policy,
+        "the policy",
+        `its estimated cost for a large pod is ${cost}, and the API server stops at ${MAX_COST}; use fewer terms`,
+      ),
+      cost,
+    };
+  return compiled;
+}
+
+function expressionsIn(value: Json | undefined): string[] {
+  if (Array.isArray(value)) return value.flatMap(expressionsIn);
+  if (!isObject(value)) return [];
+  const { expression, ...rest } = value;
+  return [
+    ...(typeof expression === "string" ? [expression] : []),
+    ...Object.values(rest).flatMap(expressionsIn),
+  ];
 }

@@ -12,7 +12,11 @@ import { isOn, MODULE } from "./settings.ts";
 /** Each group with the policies of its fallback. Groups come from several sources, so they count as policies. */
 export function compile({ view, installation, gates, now, files }: CompileContext): CompiledPolicy[] {
   if (!isOn(gates)) return [];
-  return groupsOf(view, installation, undefined).map((group) => {
+  // A disabled group says nothing that could be left out.
+  const groups = groupsOf(view, installation, undefined).filter(
+    ({ effectiveMode }) => effectiveMode !== "Disable",
+  );
+  return groups.map((group) => {
     const policy = { kind: "Group", name: group.name };
     // An override begins and ends by the clock, and a file does not.
     const action = !files && isOverridden(group.name, view, now) ? "Audit" : "Deny";

@@ -1,6 +1,7 @@
 import { defineModule } from "../../core/module/module.ts";
 import { defineReconciler } from "../../core/module/reconciler.ts";
 import { CODES } from "./codes.ts";
+import { compile } from "./compile.ts";
 import { dashboard } from "./dashboard.ts";
 import { declaration } from "./declaration.ts";
 import { startupCleanup } from "./desired/node-patch.ts";
@@ -85,6 +86,7 @@ export const nodeLabels = defineModule<RulePolicy>({
   assemble: (policies, installation) => new NodeEvaluator(new RuleIndex(policies, settingsOf(installation))),
   reconciler: defineReconciler(nodeLabelsReconciler),
   standing,
+  compile,
   access: [
     {
       group: "",

@@ -7,7 +7,7 @@ import type { Access, ManagedObjects } from "../../core/module/module.ts";
 import { kindResource } from "../../core/policy/kind.ts";
 import { RUNS_WATCHDOG } from "../../core/policy/setting-condition.ts";
 import { STANDBY, STANDBY_LABEL } from "../../core/registration/webhooks.ts";
-import { compile } from "./compile.ts";
+import { compile } from "./compile/compile.ts";
 import { clusterPodSchedulingPolicy, podSchedulingPolicy } from "./kinds.ts";
 import { COMPILES_FALLBACK } from "./settings.ts";
 
@@ -63,7 +63,7 @@ export const standby: ManagedObjects = {
         // One at a time: what is left out between policies does not matter here, and costs the square of their number.
         const context: CompileContext<typeof policy> = { policies: [policy], view, installation, gates, now };
         return compile(context)
-          .flatMap(({ objects }) => objects.map(onStandby))
+          .flatMap(({ objects }) => objects.filter(isPlacing).map(onStandby))
           .filter(isNamed);
       }),
     );
@@ -85,6 +85,11 @@ function onStandby(object: JsonObject): JsonObject {
           },
         };
   return { ...object, metadata: { name }, spec: { ...(spec as JsonObject), ...switched } };
+}
+
+/** Enforcement is not on standby: a policy that refuses fails closed by default, and another one is not to refuse meanwhile. */
+function isPlacing({ kind }: JsonObject): boolean {
+  return kind === "MutatingAdmissionPolicy" || kind === "MutatingAdmissionPolicyBinding";
 }
 
 function isNamed(object: JsonObject): boolean {

@@ -1,4 +1,5 @@
 import { allow } from "../../core/evaluate/decision.ts";
+import { notCompiled } from "../../core/module/compile.ts";
 import { type Context, defineModule, PREVIEW_ACCESS } from "../../core/module/module.ts";
 import { defineReconciler } from "../../core/module/reconciler.ts";
 import { moduleSetting } from "../../core/policy/setting-condition.ts";
@@ -58,6 +59,14 @@ export const podOS = defineModule<Exception>({
     };
     return { mutate: evaluate, validate: evaluate };
   },
+  compile: ({ policies }) =>
+    policies.map(({ ref }) =>
+      notCompiled(
+        ref,
+        "the exception",
+        "the API server's plugin PodSecurity has none, and can exempt only a whole namespace, user or RuntimeClass; its checks, which differ by version and OS, are not written as expressions",
+      ),
+    ),
   reconciler: defineReconciler(podOSReconciler),
   foresightSettings,
   access: [

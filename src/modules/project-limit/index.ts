@@ -1,3 +1,4 @@
+import { notCompiled } from "../../core/module/compile.ts";
 import { defineModule } from "../../core/module/module.ts";
 import { defineReconciler } from "../../core/module/reconciler.ts";
 import { CODES } from "./codes.ts";
@@ -51,6 +52,14 @@ export const projectLimit = defineModule<ProjectLimits>({
   access: [USER_LABELS],
   reconciler: defineReconciler(limitReconciler),
   standing,
+  compile: ({ policies }) =>
+    policies.map(({ ref }) =>
+      notCompiled(
+        ref,
+        "the limits",
+        "an in-tree policy sees one request, not the number of a user's projects",
+      ),
+    ),
   metrics: [...USAGE_METRICS, ...LEDGER_METRICS],
   mutations: MUTATIONS,
   codes: CODES,

@@ -9,7 +9,7 @@ import { admissionPolicy, celString, celValue, selectorObject } from "../../../c
 import { MIRROR_ANNOTATION } from "../../../core/kubernetes/object.ts";
 import { POD } from "../../../core/kubernetes/workloads.ts";
 import type { CompileContext, CompiledPolicy, LeftOut } from "../../../core/module/compile.ts";
-import { notCompiled } from "../../../core/module/compile.ts";
+import { notCompiled, withinBudget } from "../../../core/module/compile.ts";
 import { exemptNamespaces, type Installation } from "../../../core/module/installation.ts";
 import { wantedOf } from "../criteria/criterion.ts";
 import { nodeSelector } from "../criteria/node-selector.ts";
@@ -19,7 +19,7 @@ import { haveCommonObject } from "../place/contradictions.ts";
 import { comparePolicies, NAMESPACE_NAME, type PlacementPolicy } from "../policy/policy.ts";
 import { isPlaced, trustedControllers } from "../settings.ts";
 import { enforcementOf } from "./enforcement.ts";
-import { EXCLUDING, mutationOf, UNSET } from "./mutation.ts";
+import { costOf, EXCLUDING, mutationOf, UNSET } from "./mutation.ts";
 
 /** Every policy, in the order in which usher applies them. */
 export function compile({ policies, installation }: CompileContext<PlacementPolicy>): CompiledPolicy[] {
@@ -51,8 +51,9 @@ function compilePolicy(
   const { variables, validations } = enforcementOf(ref, policy.enforcement === "None" ? [] : policy.criteria);
   const enforcement = { ...common, matchConditions: judged(installation), variables, validations };
   const action = policy.enforcement === "Refuse" ? "Deny" : "Warn";
-  return {
+  return withinBudget({
     policy: ref,
+    cost: costOf(policy.criteria),
     objects: [
       ...admissionPolicy("MutatingAdmissionPolicy", name, spec),
       ...(validations.length === 0
@@ -60,7 +61,7 @@ function compilePolicy(
         : admissionPolicy("ValidatingAdmissionPolicy", name, enforcement, { validationActions: [action] })),
     ],
     leftOut: leftOutOf(policy, all),
-  };
+  });
 }
 
 /** The part of a policy that is not compiled at all, and the reason. */

@@ -7,6 +7,7 @@
  */
 import { equal, type JsonObject, listAt, own } from "../../../core/json.ts";
 import { celString, celValue } from "../../../core/kubernetes/cel.ts";
+import { MAX_REQUIRED_TERMS } from "../../../core/kubernetes/schemas/bounds.ts";
 import { type Path, pointer } from "../../../core/path.ts";
 import { type Criteria, type Criterion, wantedOf } from "../criteria/criterion.ts";
 import { nodeSelector } from "../criteria/node-selector.ts";
@@ -232,7 +233,40 @@ function termVariables(terms: readonly JsonObject[], selector: string): Variable
     },
     {
       name: "requiredTerms",
-      expression: `dyn(!${fieldOf(REQUIRED_NODE_AFFINITY)}.hasValue() ? variables.wanted.filter(c, ${couldMatch(`c.${EXPRESSIONS} + variables.${selector}`, `c.${FIELDS}`)}) : ${changed} && ${someRemain} && variables.product.size() <= 128 ? dyn(variables.product.transformList(i, c, c.kept || !${repeated}, ${written})) : dyn([]))`,
+      expression: `dyn(!${fieldOf(REQUIRED_NODE_AFFINITY)}.hasValue() ? variables.wanted.filter(c, ${couldMatch(`c.${EXPRESSIONS} + variables.${selector}`, `c.${FIELDS}`)}) : ${changed} && ${someRemain} && variables.product.size() <= ${MAX_REQUIRED_TERMS} ? dyn(variables.product.transformList(i, c, c.kept || !${repeated}, ${written})) : dyn([]))`,
     },
   ];
+}
+
+/**
+ * The pod that costs are estimated for: four required terms of four requirements each, four labels in its nodeSelector,
+ * eight tolerations, label keys of some forty characters. Nearly all pods have less.
+ */
+const REFERENCE = { terms: 4, requirements: 4, labels: 4, tolerations: 8 };
+
+/**
+ * The cost of the most expensive expression for the reference pod, in the units of the API server, which counts while it
+ * evaluates and has no estimate before. The factors are upper bounds of the costs that its own library counts for
+ * policies of 1 to 64 terms and 1 to 16 requirements: at most half as much again.
+ */
+export function costOf(criteria: Criteria): number {
+  const labels = REFERENCE.labels + (wantedOf(criteria, nodeSelector)?.length ?? 0);
+  const terms = wantedOf(criteria, requiredNodeAffinity) ?? [];
+  const wanted = Math.max(
+    0,
+    ...terms.map((term) => LISTS.reduce((sum, list) => sum + listAt(term, list).length, 0)),
+  );
+  const compared = REFERENCE.requirements + wanted + labels;
+  const product = REFERENCE.terms * terms.length;
+  return Math.max(
+    // Each combination is judged: each of its requirements beside each other one.
+    18 * REFERENCE.terms * (terms.length + 1) * compared ** 2,
+    // Equal ones are found by comparing each with each; more are not written.
+    product > MAX_REQUIRED_TERMS ? 0 : (80 + 6 * wanted) * product ** 2,
+    ...criteria.map(({ criterion, value }) =>
+      criterion.name === requiredNodeAffinity.name || !Array.isArray(value)
+        ? 0
+        : 21 * value.length * REFERENCE.tolerations,
+    ),
+  );
 }
