@@ -27,7 +27,7 @@ import { scheduling } from "./parts/scheduling.ts";
 import { simulation } from "./parts/simulation.ts";
 import { tenPoliciesPart } from "./parts/ten-policies.ts";
 import { type Result, tableOf, targetsThat } from "./report/result.ts";
-import { CONTENDERS } from "./rivals/contenders.ts";
+import { CONTENDERS, CONTESTS } from "./rivals/contenders.ts";
 import { rivals } from "./rivals/rivals.ts";
 import type { Servers } from "./servers/servers.ts";
 
@@ -79,7 +79,12 @@ const cores = availableParallelism();
 const [busy = 0] = loadavg();
 const machine = { node: process.version, processor: cpus()[0]?.model ?? "unknown", cores, loadBefore: busy };
 const parts = options.rivals
-  ? { rivals: (on: ClusterServers) => rivals(on, options.only) }
+  ? Object.fromEntries(
+      Object.values(CONTESTS).map((contest) => [
+        contest.name,
+        (on: ClusterServers) => rivals(on, options.only, contest),
+      ]),
+    )
   : options.cluster
     ? CLUSTER_PARTS
     : PARTS;

@@ -1,6 +1,9 @@
-// The ways to add a required node affinity term and a toleration to a pod at its creation: what each needs installed,
-// and its policy. All have the same effect on the pods of this bench.
+// Two contests, and the policies of each contender. In one, policies add a required node affinity term and a toleration
+// to a pod at its creation; in the other they refuse a pod that asks for the nodes of the control plane. All contenders of
+// a contest have the same effect on its pods.
 import type { JsonObject } from "../../src/core/json.ts";
+import { controlPlanePolicy } from "../../test/builders/guard.ts";
+import type { Identity } from "../../test/cluster/access/identity.ts";
 
 /** `bare` is a webhook that answers with a constant. */
 export const CONTENDERS = ["nothing", "in-tree", "usher", "kyverno", "gatekeeper", "bare"] as const;
@@ -31,7 +34,7 @@ export function podsPath(name: ContenderName): string {
 const tenantOf = (i: number): string => `tenant-${String(i).padStart(5, "0")}`;
 
 /** A pod for a scheduler that does not run: events after its creation are not measured. */
-export function podObject(): JsonObject {
+function podWith(spec: JsonObject): JsonObject {
   const container = (name: string): JsonObject => ({
     name,
     image: `registry.example/shop/${name}:v1.2.3`,
@@ -41,7 +44,7 @@ export function podObject(): JsonObject {
   });
   return {
     metadata: { generateName: "bench-", labels: { app: "shop", tenant: tenantOf(SELECTED) } },
-    spec: { schedulerName: "nobody", containers: [container("shop"), container("cache")] },
+    spec: { schedulerName: "nobody", containers: [container("shop"), container("cache")], ...spec },
   };
 }
 
@@ -57,7 +60,7 @@ const affinityTo = (pool: string): JsonObject => ({
 });
 
 /** The pool that a pod was sent to, if both of its changes are there. */
-export function poolOf(pod: JsonObject): string | undefined {
+function poolOf(pod: JsonObject): string | undefined {
   const text = JSON.stringify(pod["spec"]);
   if (!text.includes(`"key":"${TOLERATION.key}"`)) return undefined;
   return new RegExp(`"key":"${TERM_KEY}","operator":"In","values":\\["([^"]+)"\\]`).exec(text)?.[1];
@@ -191,12 +194,132 @@ function gatekeeper(i: number, pool: string): Policy[] {
   ];
 }
 
-/** The objects of one policy. A contender without policies has none. */
-export const POLICIES: Readonly<Record<ContenderName, (i: number, pool: string) => Policy[]>> = {
-  nothing: () => [],
-  bare: () => [],
-  usher,
-  "in-tree": inTree,
-  kyverno,
-  gatekeeper,
+const ROLE = "node-role.kubernetes.io/control-plane";
+const REFUSED = "not for the nodes of the control plane";
+
+/** As people write it who know which nodes they mean: it looks at the pod alone. */
+const VALIDATIONS = [
+  {
+    expression: `!has(object.spec.nodeSelector) || !("${ROLE}" in object.spec.nodeSelector)`,
+    message: REFUSED,
+  },
+  {
+    expression: `!has(object.spec.tolerations) || !object.spec.tolerations.exists(t, !has(t.key) || t.key == "${ROLE}")`,
+    message: REFUSED,
+  },
+];
+
+function guardedInTree(): Policy[] {
+  const api = "admissionregistration.k8s.io/v1";
+  const name = "rival-guard";
+  const spec = {
+    matchConstraints: matches("in-tree", SELECTED),
+    failurePolicy: "Fail",
+    validations: VALIDATIONS,
+  };
+  return [
+    named(`/apis/${api}/validatingadmissionpolicies`, { spec }, name, api, "ValidatingAdmissionPolicy"),
+    named(
+      `/apis/${api}/validatingadmissionpolicybindings`,
+      { spec: { policyName: name, validationActions: ["Deny"] } },
+      name,
+      api,
+      "ValidatingAdmissionPolicyBinding",
+    ),
+  ];
+}
+
+function guardedByKyverno(): Policy[] {
+  const api = "policies.kyverno.io/v1";
+  const spec = {
+    matchConstraints: matches("kyverno", SELECTED),
+    failurePolicy: "Fail",
+    validationActions: ["Deny"],
+    validations: VALIDATIONS,
+    autogen: { podControllers: { controllers: [] } },
+    evaluation: { background: { enabled: false } },
+  };
+  return [named(`/apis/${api}/validatingpolicies`, { spec }, "rival-guard", api, "ValidatingPolicy")];
+}
+
+/** It guards nodes, in every namespace: the others of this contest are asked about their own namespace. */
+function guardedByUsher(): Policy[] {
+  const api = "scheduling.openshift.io/v1alpha1";
+  return [{ path: `/apis/${api}/nodeschedulingpolicies`, object: controlPlanePolicy({ mode: "Enable" }) }];
+}
+
+const OFF = { enabled: false };
+
+export interface Contest {
+  readonly name: "placing" | "guarding";
+  readonly title: string;
+  readonly pod: () => JsonObject;
+  /** Creates the pods. */
+  readonly as: Identity;
+  /** The objects of policy `i`; `variant` tells an edited one from the first. A contender without policies is not in it. */
+  readonly policies: Partial<Record<ContenderName, (i: number, variant: string) => readonly Policy[]>>;
+  /** What became of a pod; `undefined`: it passed as it was. */
+  readonly outcome: (status: number, body: JsonObject) => string | undefined;
+  /** The outcome if policies of the variant have an effect. */
+  readonly expected: (variant: string) => string;
+  /** How many policies there are at most; an edit is only measured where there can be many. */
+  readonly many: boolean;
+  /** spec of usher's configuration: only the module of this contest. */
+  readonly usher: JsonObject;
+}
+
+/** Its rights are those of an administrator, and no policy names it. */
+const CREATOR: Identity = { user: "mallory" };
+
+const none = (): Policy[] => [];
+
+export const CONTESTS: Readonly<Record<Contest["name"], Contest>> = {
+  placing: {
+    name: "placing",
+    title:
+      "Pods that get a required node affinity term and a toleration, by usher and by others; one of N policies selects them",
+    pod: () => podWith({}),
+    as: CREATOR,
+    policies: { nothing: none, bare: none, usher, "in-tree": inTree, kyverno, gatekeeper },
+    outcome: (status, body) =>
+      status === 201 ? poolOf(body) : `refused with ${status}: ${JSON.stringify(body).slice(0, 300)}`,
+    expected: (variant) => variant,
+    many: true,
+    usher: { modules: { "node-labels": OFF, "node-guard": OFF, "pod-os": OFF, "project-limit": OFF } },
+  },
+  guarding: {
+    name: "guarding",
+    title: "Pods that ask for the nodes of the control plane, and are refused",
+    pod: () =>
+      podWith({
+        nodeSelector: { [ROLE]: "" },
+        tolerations: [{ key: ROLE, operator: "Exists", effect: "NoSchedule" }],
+      }),
+    as: CREATOR,
+    policies: {
+      nothing: none,
+      usher: guardedByUsher,
+      "in-tree": guardedInTree,
+      kyverno: guardedByKyverno,
+    },
+    outcome: (status, body) =>
+      status === 201
+        ? undefined
+        : /USHER-G|not for the nodes/.test(JSON.stringify(body))
+          ? "refused"
+          : `${status}: ${JSON.stringify(body).slice(0, 300)}`,
+    expected: () => "refused",
+    many: false,
+    usher: {
+      featureGates: { OpenShiftNodeSchedulingPolicy: true },
+      // Otherwise the API server's own policies would refuse beside the webhook.
+      modules: {
+        "node-guard": { fallback: false },
+        placement: OFF,
+        "node-labels": OFF,
+        "pod-os": OFF,
+        "project-limit": OFF,
+      },
+    },
+  },
 };

@@ -3,9 +3,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { JsonObject } from "../../src/core/json.ts";
 import { CREATORS, inParallel } from "../cluster/parallel.ts";
 import { serveWorker } from "../cluster/worker-process.ts";
-import { type ContenderName, podObject, podsPath, poolOf } from "./contenders.ts";
+import { CONTESTS, type ContenderName, type Contest, podsPath } from "./contenders.ts";
 
 export interface Creations {
+  readonly contest: Contest["name"];
   readonly by: ContenderName;
   readonly pods: number;
   /** Absent: as fast as possible. */
@@ -18,15 +19,17 @@ export interface Created {
   readonly took: readonly number[];
 }
 
-serveWorker(async (cluster, { by, pods, perSecond }: Creations): Promise<Created> => {
+serveWorker(async (cluster, { contest, by, pods, perSecond }: Creations): Promise<Created> => {
+  const { pod, as, outcome } = CONTESTS[contest];
   const took: number[] = [];
   const started = performance.now();
   const create = async (): Promise<void> => {
     const asked = performance.now();
-    const pod = (await cluster.call("POST", podsPath(by), podObject())) as JsonObject;
+    const { status, body } = await cluster.request("POST", podsPath(by), pod(), as);
     took.push(performance.now() - asked);
-    // A pod that passes unchanged is faster, and measures nothing.
-    if ((poolOf(pod) === undefined) !== (by === "nothing")) throw new Error(`${by} has not placed a pod`);
+    // A pod that passes as it is is faster, and measures nothing.
+    if ((outcome(status, body as JsonObject) === undefined) !== (by === "nothing"))
+      throw new Error(`${by} has no effect on a pod: ${status}`);
   };
   if (perSecond === undefined) await inParallel(pods, CREATORS, create);
   else {

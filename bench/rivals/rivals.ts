@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type JsonObject, listAt } from "../../src/core/json.ts";
+import { nameOf } from "../../src/core/kubernetes/object.ts";
 import { eventually } from "../../test/cluster/access/wait.ts";
 import { type Cluster, startCluster } from "../../test/cluster/cluster.ts";
 import { inParallel } from "../cluster/parallel.ts";
@@ -12,17 +13,9 @@ import { count, time } from "../report/number.ts";
 import type { Result, Row } from "../report/result.ts";
 import { quantile, spreadOf } from "../report/statistics.ts";
 import type { Servers } from "../servers/servers.ts";
-import {
-  CONTENDERS,
-  type ContenderName,
-  POLICIES,
-  podObject,
-  podsPath,
-  poolOf,
-  SELECTED,
-} from "./contenders.ts";
+import { CONTENDERS, type ContenderName, type Contest, podsPath, SELECTED } from "./contenders.ts";
 import type { Created, Creations } from "./creations-worker.ts";
-import { type Contender, createNamespaces, STARTS, usedByApiServer } from "./start.ts";
+import { type Contender, prepare, STARTS, usedByApiServer } from "./start.ts";
 
 const FULL = { rounds: 3, sizes: [1, 10, 100, 1_000], pods: 600, slowPods: 300, warmPods: 300 };
 const QUICK = { rounds: 1, sizes: [1, 100], pods: 300, slowPods: 150, warmPods: 150 };
@@ -54,20 +47,26 @@ interface Latency {
   readonly p99: number;
 }
 
-export async function rivals(servers: Servers, only: readonly string[]): Promise<Result> {
-  const names = CONTENDERS.filter((name) => only.length === 0 || only.includes(name));
-  const { rounds, sizes, pods, slowPods, warmPods } = servers.quick ? QUICK : FULL;
-  servers.say("starting a control plane, and all contenders on loopback; the first time they are built …");
+/** One contest; `only`: of these contenders. */
+export async function rivals(servers: Servers, only: readonly string[], contest: Contest): Promise<Result> {
+  const names = CONTENDERS.filter(
+    (name) => contest.policies[name] !== undefined && (only.length === 0 || only.includes(name)),
+  );
+  const { rounds, pods, slowPods, warmPods, ...plan } = servers.quick ? QUICK : FULL;
+  const sizes = contest.many ? plan.sizes : [1];
+  servers.say(
+    `${contest.name}: starting a control plane and the contenders; the first time they are built …`,
+  );
   const scratch = mkdtempSync(join(tmpdir(), "usher-rivals-"));
   await using cluster = await startCluster();
-  await createNamespaces(cluster, names);
+  await prepare(cluster, names, contest);
   const contenders: Contender[] = [];
   const absent = new Map<ContenderName, string>();
   const samples: Sample[] = [];
   try {
     for (const name of names) {
       try {
-        contenders.push(await STARTS[name](cluster, scratch));
+        contenders.push(await STARTS[name](cluster, scratch, contest));
       } catch (error) {
         absent.set(name, error instanceof Error ? error.message : String(error));
         servers.say(`${name} can't be measured: ${absent.get(name)}`);
@@ -81,41 +80,42 @@ export async function rivals(servers: Servers, only: readonly string[]): Promise
       for (const policies of sizes)
         for (const contender of round % 2 === 1 ? contenders : contenders.toReversed()) {
           const { name } = contender;
-          if (absent.has(name) || (policies > 1 && POLICIES[name](0, "a").length === 0)) continue;
+          const field = new Field(cluster, contest, name);
+          if (absent.has(name) || (policies > 1 && !field.hasPolicies)) continue;
           servers.say(`round ${round} of ${rounds}: ${name}, ${count(policies)} policies …`);
           try {
-            await writeAll(cluster, name, policies);
-            await inForce(cluster, name, "a");
-            await worker.ask({ by: name, pods: warmPods });
-            samples.push(await measure(cluster, contender, worker, { round, policies, pods, slowPods }));
+            await field.write(policies);
+            await field.waitInForce("a");
+            await worker.ask({ contest: contest.name, by: name, pods: warmPods });
+            samples.push(await measure(field, contender, worker, { round, policies, pods, slowPods }));
           } catch (error) {
             const why = error instanceof Error ? error.message : String(error);
             absent.set(name, `at ${count(policies)} policies: ${why}`);
             servers.say(`${name} is left out from here on: ${why}`);
           } finally {
-            await removeAll(cluster, name, policies);
+            await field.clear(policies);
           }
         }
   } finally {
     for (const { stop } of contenders) await stop();
     rmSync(scratch, { recursive: true, force: true });
   }
-  return resultOf(samples, absent, { rounds, sizes, pods });
+  return resultOf(contest, samples, absent, { rounds, sizes, pods });
 }
 
 async function measure(
-  cluster: Cluster,
-  contender: Contender,
+  field: Field,
+  { name: by, used }: Contender,
   worker: Worker<Creations, Created>,
   { round, policies, pods, slowPods }: { round: number; policies: number; pods: number; slowPods: number },
 ): Promise<Sample> {
-  const { name: by, used } = contender;
-  const atRate = await worker.ask({ by, pods: slowPods, perSecond: RATE });
-  await forget(cluster, by);
+  const { cluster, contest } = field;
+  const atRate = await worker.ask({ contest: contest.name, by, pods: slowPods, perSecond: RATE });
+  await field.forgetPods();
   const before = { apiServer: usedByApiServer(cluster), own: await used() };
-  const atLimit = await worker.ask({ by, pods });
+  const atLimit = await worker.ask({ contest: contest.name, by, pods });
   const after = { apiServer: usedByApiServer(cluster), own: await used() };
-  await forget(cluster, by);
+  await field.forgetPods();
   return {
     round,
     by,
@@ -126,7 +126,7 @@ async function measure(
     atLimit: latencyOf(atLimit),
     atRate: latencyOf(atRate),
     memory: { apiServer: after.apiServer.memoryBytes, own: after.own.memoryBytes },
-    changeMs: await changeTime(cluster, by),
+    changeMs: contest.many && field.hasPolicies ? await field.changeTime() : undefined,
   };
 }
 
@@ -134,86 +134,107 @@ function latencyOf({ took }: Created): Latency {
   return { p50: quantile(took, 0.5), p99: quantile(took, 0.99) };
 }
 
-/** Deletes the pods, and waits until the API server has forgotten them. */
-async function forget(cluster: Cluster, by: ContenderName): Promise<void> {
-  const options = { apiVersion: "v1", kind: "DeleteOptions", gracePeriodSeconds: 0 };
-  await cluster.call("DELETE", podsPath(by), options);
-  await eventually("the pods to be gone", async () => {
-    return listAt(await cluster.call("GET", `${podsPath(by)}?limit=1`), "items").length === 0;
-  });
-  await sleep(REST_MS);
-}
+/** The policies and pods of one contender in a contest. */
+class Field {
+  readonly cluster: Cluster;
+  readonly contest: Contest;
+  readonly #by: ContenderName;
 
-async function writeAll(cluster: Cluster, by: ContenderName, policies: number): Promise<void> {
-  // The one that selects comes last: once it has an effect, all are known.
-  await inParallel(policies - 1, WRITERS, async (i) => {
-    for (const { path, object } of POLICIES[by](i + 1, "a")) await cluster.call("POST", path, object);
-  });
-  for (const { path, object } of POLICIES[by](SELECTED, "a")) await cluster.call("POST", path, object);
-}
-
-async function removeAll(cluster: Cluster, by: ContenderName, policies: number): Promise<void> {
-  if (POLICIES[by](SELECTED, "a").length === 0) return;
-  await inParallel(policies, WRITERS, async (i) => {
-    for (const { path, object } of POLICIES[by](i, "a"))
-      await cluster.request("DELETE", `${path}/${(object["metadata"] as { name: string }).name}`);
-  });
-  await eventually(
-    "the policies to have no effect",
-    async () => (await dryRun(cluster, by)) === undefined,
-    IN_FORCE_WITHIN_MS,
-  );
-}
-
-async function dryRun(cluster: Cluster, by: ContenderName): Promise<string | undefined> {
-  const { status, body } = await cluster.request("POST", `${podsPath(by)}?dryRun=All`, podObject());
-  return status === 201 ? poolOf(body as JsonObject) : `refused: ${JSON.stringify(body)}`;
-}
-
-/** Ten pods in a row get the pool. */
-async function inForce(cluster: Cluster, by: ContenderName, pool: string): Promise<void> {
-  const expected = by === "nothing" ? undefined : pool;
-  let last: string | undefined;
-  try {
-    await eventually(
-      `${by} to place pods`,
-      async () => {
-        for (let i = 0; i < 10; i++) {
-          last = await dryRun(cluster, by);
-          if (last !== expected) return false;
-        }
-        return true;
-      },
-      IN_FORCE_WITHIN_MS,
-    );
-  } catch (error) {
-    throw new Error(
-      `${error instanceof Error ? error.message : error}; the last pod: ${last ?? "not placed"}`,
-    );
+  constructor(cluster: Cluster, contest: Contest, by: ContenderName) {
+    this.cluster = cluster;
+    this.contest = contest;
+    this.#by = by;
   }
-}
 
-async function changeTime(cluster: Cluster, by: ContenderName): Promise<number | undefined> {
-  const [policy] = POLICIES[by](SELECTED, "b");
-  if (policy === undefined) return undefined;
-  const { path, object } = policy;
-  const started = performance.now();
-  const { status, body } = await cluster.client.request(
-    "PATCH",
-    `${path}/${(object["metadata"] as { name: string }).name}`,
-    { spec: object["spec"] as JsonObject },
-    undefined,
-    { headers: { "content-type": "application/merge-patch+json" } },
-  );
-  if (status !== 200) throw new Error(`the policy can't be changed: ${status} ${JSON.stringify(body)}`);
-  while ((await dryRun(cluster, by)) !== "b") {
-    if (performance.now() - started > IN_FORCE_WITHIN_MS) throw new Error("a changed policy has no effect");
-    await sleep(5);
+  get hasPolicies(): boolean {
+    return this.#policy(SELECTED, "a").length > 0;
   }
-  return performance.now() - started;
+
+  #policy(i: number, variant: string) {
+    return this.contest.policies[this.#by]?.(i, variant) ?? [];
+  }
+
+  async write(policies: number): Promise<void> {
+    const create = async (i: number) => {
+      for (const { path, object } of this.#policy(i, "a")) await this.cluster.call("POST", path, object);
+    };
+    // The one that selects comes last: once it has an effect, all are known.
+    await inParallel(policies - 1, WRITERS, (i) => create(i + 1));
+    await create(SELECTED);
+  }
+
+  async clear(policies: number): Promise<void> {
+    if (!this.hasPolicies) return;
+    await inParallel(policies, WRITERS, async (i) => {
+      for (const { path, object } of this.#policy(i, "a"))
+        await this.cluster.request("DELETE", `${path}/${nameOf(object)}`);
+    });
+    const gone = async () => (await this.#outcome()) === undefined;
+    await eventually("the policies to have no effect", gone, IN_FORCE_WITHIN_MS);
+  }
+
+  /** Of a dry run. */
+  async #outcome(): Promise<string | undefined> {
+    const { pod, as, outcome } = this.contest;
+    const path = `${podsPath(this.#by)}?dryRun=All`;
+    const { status, body } = await this.cluster.request("POST", path, pod(), as);
+    return outcome(status, body as JsonObject);
+  }
+
+  /** Ten pods in a row. */
+  async waitInForce(variant: string): Promise<void> {
+    const by = this.#by;
+    const expected = by === "nothing" ? undefined : this.contest.expected(variant);
+    let last: string | undefined;
+    const inForce = async () => {
+      for (let i = 0; i < 10; i++) {
+        last = await this.#outcome();
+        if (last !== expected) return false;
+      }
+      return true;
+    };
+    try {
+      await eventually(`${by} to have an effect`, inForce, IN_FORCE_WITHIN_MS);
+    } catch (error) {
+      throw new Error(`the last pod: ${last ?? "as it was"}`, { cause: error });
+    }
+  }
+
+  /** Milliseconds from the write of another variant until a new pod shows it. */
+  async changeTime(): Promise<number> {
+    const [policy] = this.#policy(SELECTED, "b");
+    if (policy === undefined) throw new Error(`${this.#by} has no policy to change`);
+    const { path, object } = policy;
+    const started = performance.now();
+    const { status, body } = await this.cluster.client.request(
+      "PATCH",
+      `${path}/${nameOf(object)}`,
+      { spec: object["spec"] as JsonObject },
+      undefined,
+      { headers: { "content-type": "application/merge-patch+json" } },
+    );
+    if (status !== 200) throw new Error(`the policy can't be changed: ${status} ${JSON.stringify(body)}`);
+    while ((await this.#outcome()) !== this.contest.expected("b")) {
+      if (performance.now() - started > IN_FORCE_WITHIN_MS) throw new Error("a changed policy has no effect");
+      await sleep(5);
+    }
+    return performance.now() - started;
+  }
+
+  /** Deletes the pods, and waits until the API server has forgotten them. */
+  async forgetPods(): Promise<void> {
+    const path = podsPath(this.#by);
+    const options = { apiVersion: "v1", kind: "DeleteOptions", gracePeriodSeconds: 0 };
+    await this.cluster.call("DELETE", path, options);
+    await eventually("the pods to be gone", async () => {
+      return listAt(await this.cluster.call("GET", `${path}?limit=1`), "items").length === 0;
+    });
+    await sleep(REST_MS);
+  }
 }
 
 function resultOf(
+  { title }: Contest,
   samples: readonly Sample[],
   absent: ReadonlyMap<ContenderName, string>,
   { rounds, sizes, pods }: { rounds: number; sizes: readonly number[]; pods: number },
@@ -245,7 +266,7 @@ function resultOf(
   for (const [name, why] of absent)
     rows.push({ what: `${name} could not be measured`, figure: "-", detail: why.slice(0, 300) });
   return {
-    title: `Pods that get a required node affinity term and a toleration, by usher and by others; one of N policies selects them; ${rounds} interleaved rounds of ${count(pods)} pods, all on loopback`,
+    title: `${title}; ${rounds} interleaved rounds of ${count(pods)} pods, all on loopback`,
     rows,
     figures: { rounds, sizes, pods, samples, absent: Object.fromEntries(absent) },
   };

@@ -15,7 +15,7 @@ import { output, startProgram, startServer } from "../servers/child-process.ts";
 import { type GoProgram, goProgram } from "../servers/go-program.ts";
 import { processorTime } from "../servers/processor-time.ts";
 import { seriesOf } from "../servers/scrape.ts";
-import { BARE_PATCH, type ContenderName, namespaceObject, namespaceOf } from "./contenders.ts";
+import { BARE_PATCH, type ContenderName, type Contest, namespaceObject, namespaceOf } from "./contenders.ts";
 
 /** What a contender's own process has used since it began; a contender without a process: zeros. */
 export interface Used {
@@ -50,7 +50,7 @@ const PROGRAMS = {
 
 /** Starts one, or throws with the reason why it can't run here. */
 export const STARTS: Readonly<
-  Record<ContenderName, (cluster: Cluster, scratch: string) => Promise<Contender>>
+  Record<ContenderName, (cluster: Cluster, scratch: string, contest: Contest) => Promise<Contender>>
 > = {
   nothing: async () => ({ name: "nothing", ...WITHOUT_PROCESS }),
   "in-tree": async () => ({ name: "in-tree", ...WITHOUT_PROCESS }),
@@ -99,12 +99,9 @@ async function startBare(cluster: Cluster): Promise<Contender> {
   return { name: "bare", used: async () => usedBy(child.pid), stop: child.stop };
 }
 
-/** One replica with placement alone: the others of this bench do no more. */
-async function startUsher(cluster: Cluster, scratch: string): Promise<Contender> {
-  const off = { enabled: false };
-  const modules = { "node-labels": off, "node-guard": off, "pod-os": off, "project-limit": off };
+/** One replica with the one module of the contest: the others do no more. */
+async function startUsher(cluster: Cluster, scratch: string, { usher: spec }: Contest): Promise<Contender> {
   const file = join(scratch, "usher.yaml");
-  const spec = { modules };
   writeFileSync(file, JSON.stringify({ apiVersion: "usher.dev/v1alpha1", kind: "UsherConfiguration", spec }));
   await cluster.createNode("bench-0");
   await installReplicas(cluster, 1, "--config", file);
@@ -251,7 +248,18 @@ async function startGatekeeper(cluster: Cluster, scratch: string): Promise<Conte
   return { name: "gatekeeper", used: async () => usedBy(program.pid), stop: program.stop };
 }
 
-/** Namespaces come before everything else: policies select them by label. */
-export async function createNamespaces(cluster: Cluster, names: readonly ContenderName[]): Promise<void> {
-  await cluster.apply(...names.map(namespaceObject));
+/** Before all others: namespaces, which policies select by label, a guarded node, and the creator's rights. */
+export async function prepare(
+  cluster: Cluster,
+  names: readonly ContenderName[],
+  { as }: Contest,
+): Promise<void> {
+  await cluster.apply(...names.map(namespaceObject), {
+    apiVersion: "rbac.authorization.k8s.io/v1",
+    kind: "ClusterRoleBinding",
+    metadata: { name: "rivals-creator" },
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "cluster-admin" },
+    subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: as.user }],
+  });
+  await cluster.createNode("cp-0", { labels: { "node-role.kubernetes.io/control-plane": "" } });
 }
