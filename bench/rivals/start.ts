@@ -6,6 +6,7 @@ import { parseAllDocuments } from "yaml";
 import { makeCertificate, namesFor } from "../../src/admission/tls/certificate.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import { listAt, stringAt } from "../../src/core/json.ts";
+import { nameOf } from "../../src/core/kubernetes/object.ts";
 import { eventually } from "../../test/cluster/access/wait.ts";
 import { findGo } from "../../test/cluster/binaries/places.ts";
 import type { Cluster } from "../../test/cluster/cluster.ts";
@@ -15,7 +16,14 @@ import { output, startProgram, startServer } from "../servers/child-process.ts";
 import { type GoProgram, goProgram } from "../servers/go-program.ts";
 import { processorTime } from "../servers/processor-time.ts";
 import { seriesOf } from "../servers/scrape.ts";
-import { BARE_PATCH, type ContenderName, type Contest, namespaceObject, namespaceOf } from "./contenders.ts";
+import {
+  BARE_PATCH,
+  CONTESTS,
+  type ContenderName,
+  type Contest,
+  namespaceObject,
+  namespaceOf,
+} from "./contenders.ts";
 
 /** What a contender's own process has used since it began; a contender without a process: zeros. */
 export interface Used {
@@ -125,13 +133,22 @@ async function build(
   return { binary: await goProgram(go, program), source };
 }
 
-/** All objects of YAML files. */
-function objectsIn(...files: readonly string[]): JsonObject[] {
-  return files.flatMap((file) =>
-    parseAllDocuments(readFileSync(file, "utf8"))
-      .map((document) => document.toJS() as JsonObject | null)
-      .filter((object): object is JsonObject => object !== null),
-  );
+const CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
+/** Some are too large for `kubectl apply`, which keeps a copy in an annotation. */
+async function createCrds(cluster: Cluster, files: readonly string[]): Promise<void> {
+  for (const file of files)
+    for (const document of parseAllDocuments(readFileSync(file, "utf8"))) {
+      const object = document.toJS() as JsonObject | null;
+      if (object?.["kind"] !== "CustomResourceDefinition") continue;
+      const path = `${CRDS}/${nameOf(object)}`;
+      await cluster.call("POST", CRDS, object);
+      await eventually(`${nameOf(object)} to be served`, async () =>
+        listAt(await cluster.call("GET", path), "status", "conditions").some(
+          (one) => stringAt(one, "type") === "Established" && stringAt(one, "status") === "True",
+        ),
+      );
+    }
 }
 
 const filesIn = (folder: string) =>
@@ -151,7 +168,7 @@ async function startKyverno(cluster: Cluster): Promise<Contender> {
   const { binary, source } = await build(PROGRAMS.kyverno);
   const folder = await source("github.com/kyverno/kyverno");
   for (const part of ["kyverno", "policies.kyverno.io", "policyreport", "reports"])
-    await cluster.apply(...objectsIn(...filesIn(join(folder, "config", "crds", part))));
+    await createCrds(cluster, filesIn(join(folder, "config", "crds", part)));
   await cluster.apply(
     { apiVersion: "v1", kind: "Namespace", metadata: { name: "kyverno" } },
     ...["kyverno", "kyverno-metrics"].map((name) => ({
@@ -179,7 +196,6 @@ async function startKyverno(cluster: Cluster): Promise<Contender> {
       // At its usual limits a thousand policies would take minutes.
       "--clientRateLimitQPS=500",
       "--clientRateLimitBurst=1000",
-      "--tlsKeyAlgorithm=ECDSA",
     ],
     {
       KYVERNO_NAMESPACE: "kyverno",
@@ -191,28 +207,35 @@ async function startKyverno(cluster: Cluster): Promise<Contender> {
       METRICS_CONFIG: "kyverno-metrics",
     },
   );
-  await eventually(
-    "kyverno's webhooks",
-    async () => {
-      program.check();
-      const list = await cluster.call("GET", `/apis/${API}/validatingwebhookconfigurations`);
-      return listAt(list, "items").some((one) =>
-        stringAt(one, "metadata", "name")?.startsWith("kyverno-policy"),
-      );
-    },
-    120_000,
-  );
+  const [policy] = CONTESTS.placing.policies.kyverno?.(0, "a") ?? [];
+  let last = "";
+  try {
+    await eventually(
+      "kyverno's own webhooks",
+      async () => {
+        program.check();
+        const list = await cluster.call("GET", `/apis/${API}/validatingwebhookconfigurations`);
+        const registered = listAt(list, "items").some((one) =>
+          nameOf(one as JsonObject).startsWith("kyverno-policy"),
+        );
+        if (!registered) return false;
+        const reply = await cluster.request("POST", `${policy?.path}?dryRun=All`, policy?.object);
+        last = JSON.stringify(reply.body);
+        return reply.status === 201;
+      },
+      120_000,
+    );
+  } catch (error) {
+    throw new Error(`kyverno does not answer: ${last}; ${program.said()}`, { cause: error });
+  }
   return { name: "kyverno", used: async () => usedBy(program.pid), stop: program.stop };
 }
 
 async function startGatekeeper(cluster: Cluster, scratch: string): Promise<Contender> {
   const { binary, source } = await build(PROGRAMS.gatekeeper);
   const folder = await source("github.com/open-policy-agent/gatekeeper/v3");
-  const crds = objectsIn(...filesIn(join(folder, "charts", "gatekeeper", "crds")));
-  await cluster.apply(
-    { apiVersion: "v1", kind: "Namespace", metadata: { name: "gatekeeper-system" } },
-    ...crds.filter(({ kind }) => kind === "CustomResourceDefinition"),
-  );
+  await createCrds(cluster, filesIn(join(folder, "charts", "gatekeeper", "crds")));
+  await cluster.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: "gatekeeper-system" } });
   const { cert, key, ca } = await makeCertificate(namesFor("127.0.0.1"));
   writeFileSync(join(scratch, "tls.crt"), cert);
   writeFileSync(join(scratch, "tls.key"), key);

@@ -61,6 +61,8 @@ export interface Program {
   readonly pid: number;
   /** Throws with the end of its output if it has ended. */
   readonly check: () => void;
+  /** The end of its output. */
+  readonly said: () => string;
   readonly stop: () => Promise<void>;
 }
 
@@ -91,7 +93,7 @@ export function startProgram(
   const check = () => {
     if (ended !== undefined) throw new Error(`${program} ${ended}: ${said}`);
   };
-  return { pid: child.pid ?? 0, check, stop: () => stop(child) };
+  return { pid: child.pid ?? 0, check, said: () => said, stop: () => stop(child) };
 }
 
 function stop(child: ChildProcess): Promise<void> {
