@@ -13,6 +13,9 @@ import { nameOf } from "../../src/core/kubernetes/object.ts";
 import { SILENT } from "../../src/core/log.ts";
 import { type StaticFile, staticFiles } from "../../src/core/registration/static-manifests.ts";
 import { compile } from "../../src/modules/node-guard/compile.ts";
+import { placement } from "../../src/modules/placement/index.ts";
+import { assemblyOf } from "../builders/evaluation.ts";
+import { came, clusterPolicy } from "../builders/policy.ts";
 import type { Reply } from "../cluster/access/client.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
@@ -72,6 +75,8 @@ const options = async () => {
       "kube-apiserver": [
         `--admission-control-config-file=${join(folder, "admission.yaml")}`,
         "--enable-aggregator-routing=true",
+        // Beta, and off by default: pods have a schedulingGroup.
+        "--feature-gates=GenericWorkload=true",
       ],
     },
   } as const;
@@ -272,6 +277,74 @@ describeOwnCluster(
       } finally {
         await cluster().request("DELETE", `${webhooks}/usher`);
         await Promise.all(replicas.map((one) => one.close()));
+      }
+    });
+
+    test("a pod of a PodGroup that a policy places by its labels is placed, and the user sees the warning", async () => {
+      const labels = { role: "worker" };
+      const policy = clusterPolicy("by-label", {
+        namespaceSelector: {},
+        podSelector: { matchLabels: labels },
+        nodeSelector: { zone: "a" },
+      });
+      const namespace = {
+        apiVersion: "v1",
+        kind: "Namespace",
+        metadata: { name: "default", labels: { "kubernetes.io/metadata.name": "default" } },
+      };
+      const server = await startAdmission({
+        source: testSource({ assembly: assemblyOf([placement], [namespace, policy].map(came)) }),
+        log: SILENT,
+        port: 0,
+        opsPort: 0,
+      });
+      const webhooks = `${ADMISSION}/mutatingwebhookconfigurations`;
+      try {
+        await cluster().call("POST", webhooks, {
+          metadata: { name: "placing" },
+          webhooks: [
+            {
+              name: "placing.usher.dev",
+              admissionReviewVersions: ["v1"],
+              sideEffects: "None",
+              clientConfig: {
+                url: `${server.webhookAddress.url}/mutate/placement`,
+                caBundle: Buffer.from(server.ca ?? "").toString("base64"),
+              },
+              rules: [{ apiGroups: [""], apiVersions: ["v1"], resources: ["pods"], operations: ["CREATE"] }],
+            },
+          ],
+        });
+        const send = async (group: JsonObject) => {
+          const { body, headers } = await cluster().request(
+            "POST",
+            "/api/v1/namespaces/default/pods?dryRun=All",
+            {
+              apiVersion: "v1",
+              kind: "Pod",
+              metadata: { name: "p", labels },
+              spec: {
+                automountServiceAccountToken: false,
+                containers: [{ name: "c", image: "app:1" }],
+                ...group,
+              },
+            },
+          );
+          return { body, warning: String(headers["warning"] ?? "") };
+        };
+        await eventually(
+          "a placed pod",
+          async () => stringAt((await send({})).body, "spec", "nodeSelector", "zone") === "a",
+        );
+        expect((await send({})).warning).toBe("");
+        const placed = await send({ schedulingGroup: { podGroupName: "train" } });
+        expect(placed.body).toMatchObject({
+          spec: { nodeSelector: { zone: "a" }, schedulingGroup: { podGroupName: "train" } },
+        });
+        expect(placed.warning).toMatch(/PodGroup train .*USHER-P25/);
+      } finally {
+        await cluster().request("DELETE", `${webhooks}/placing`);
+        await server.close();
       }
     });
   },
