@@ -117,12 +117,13 @@ describe("completion in a real shell", () => {
 zmodload zsh/zpty
 zpty shell zsh -f -i
 zpty -w shell 'autoload -Uz compinit; compinit -u -D; source ${folderOfScripts}/zsh'
-zpty -w shell 'show() { print -r -- "$BUFFER" > ${line}; }; zle -N show; bindkey "^X" show'
+zpty -w shell 'show() { print -r -- "$BUFFER" > ${line}; }; zle -N show; bindkey "^T" show'
 zpty -w shell 'print > ${line}.ready'
 until [[ -e ${line}.ready ]]; do sleep 0.1; done
-# Typed again until the shell has drawn its prompt and completed the line.
+# Typed again until the shell has drawn its prompt and completed the line. Ctrl-T begins no longer key, so that a slow
+# shell does not read it together with the first key of the next attempt.
 until grep -q review ${line} 2>/dev/null; do
-  zpty -w -n shell $'\\C-uusher rev\\t\\C-x'
+  zpty -w -n shell $'\\C-uusher rev\\t\\C-t'
   sleep 1
 done
 zpty -d shell

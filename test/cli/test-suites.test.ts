@@ -412,8 +412,11 @@ describe("output formats", () => {
   });
 
   it("--kubernetes-version judges by another release than the suite's configuration", async () => {
-    expect((await run(suite(PATCHED + OTHER), "--kubernetes-version", "1.33")).code).toBe(0);
-    const wrong = await run(suite(PATCHED + OTHER), "--kubernetes-version", "new");
+    const newer = suite(PATCHED.replace("spec: { ", "spec: { hostnameOverride: a, ") + OTHER);
+    expect((await run(newer, "--kubernetes-version", "1.34")).code).toBe(0);
+    const older = await run(newer, "--kubernetes-version", "1.33");
+    expect(older).toMatchObject({ code: 2, err: expect.stringContaining("since 1.34; this is 1.33") });
+    const wrong = await run(newer, "--kubernetes-version", "new");
     expect(wrong).toMatchObject({ code: 2, err: expect.stringContaining("such as 1.37") });
   });
 
