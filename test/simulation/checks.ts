@@ -148,6 +148,8 @@ function lockingHook({ type, object, key }: StoreEvent): string | undefined {
 // ——— at the end ———
 
 interface StoredRule {
+  readonly name: string;
+  readonly matched: Json | undefined;
   readonly labels: JsonObject;
   readonly taints: readonly Json[];
   readonly created: number;
@@ -156,6 +158,8 @@ interface StoredRule {
 
 function rulesOf(world: World): StoredRule[] {
   return stored(world, RULES).map((object) => ({
+    name: nameOf(object),
+    matched: at(object, "status", "matchedNodes"),
     labels: (at(object, "spec", "labels") ?? {}) as JsonObject,
     taints: listAt(object, "spec", "taints"),
     created: created(object),
@@ -188,6 +192,25 @@ export function wrongNode(world: World): string | undefined {
     if (missing !== undefined) return `node ${name} lacks the taint ${missing}`;
     const left = has.find((one) => one.startsWith(`${DOMAIN}/`) && !due.includes(one));
     if (left !== undefined) return `node ${name} keeps the taint ${left}`;
+  }
+  return undefined;
+}
+
+/** The status of each policy is that of its last generation, and counts the nodes that exist. */
+export function wrongStatus(world: World): string | undefined {
+  for (const resource of [RULES, OWNERSHIPS, "projectrequestlimits.operator.project.openshift.io"])
+    for (const policy of stored(world, resource)) {
+      const [generation, observed] = [
+        at(policy, "metadata", "generation"),
+        at(policy, "status", "observedGeneration"),
+      ];
+      if (generation !== observed)
+        return `the status of ${resource} ${nameOf(policy)} is of generation ${observed}, not ${generation}`;
+    }
+  const nodes = stored(world, "nodes").map(nameOf);
+  for (const { name, matches, matched } of rulesOf(world)) {
+    const count = nodes.filter(matches).length;
+    if (matched !== count) return `the status of rule ${name} counts ${matched} nodes of ${count}`;
   }
   return undefined;
 }

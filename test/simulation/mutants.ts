@@ -69,8 +69,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "a failed write counts as done",
     file: "src/cluster/controller/planned-writes.ts",
-    text: "return { failed: errorMessage(what, error) };",
-    by: 'return "done";',
+    text: 'return absent ? "conflict" : { failed: responseMessage(what, response) };',
+    by: 'return absent ? "conflict" : "done";',
   },
   {
     name: "patches are not conditional",

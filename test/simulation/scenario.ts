@@ -15,8 +15,13 @@ export type Call = { readonly at: number } & (
       readonly key: string;
       readonly value: string | null;
     }
-  /** Others write the node every few milliseconds: its status, and a taint that comes and goes. */
-  | { readonly call: "churn node"; readonly name: string; readonly writes: number }
+  /** Others write the node every few milliseconds: its status, or a taint that comes and goes. */
+  | {
+      readonly call: "churn node";
+      readonly name: string;
+      readonly writes: number;
+      readonly what: "status" | "taint";
+    }
   | { readonly call: "taint node"; readonly name: string; readonly key: string }
   | {
       readonly call: "set rule";
@@ -159,7 +164,16 @@ export function scenarioOf(seed: number): Scenario {
         value: chance(0.3) ? null : pick(["x", "y"]),
       }),
     ],
-    [2, () => ({ at: time(), call: "churn node", name: pick(NODES), writes: 20 + below(200) })],
+    [
+      2,
+      () => ({
+        at: time(),
+        call: "churn node",
+        name: pick(NODES),
+        writes: 20 + below(200),
+        what: pick(["status", "taint"] as const),
+      }),
+    ],
     [1, () => ({ at: time(), call: "taint node", name: pick(NODES), key: "other.example.com/maintenance" })],
     [
       3,
@@ -186,7 +200,13 @@ export function scenarioOf(seed: number): Scenario {
   // Conflicts: a node is written by others while its rule changes.
   if (chance(0.5)) {
     const at = time();
-    calls.push({ at, call: "churn node", name: "edge-1", writes: 200 });
+    calls.push({
+      at,
+      call: "churn node",
+      name: "edge-1",
+      writes: 200,
+      what: pick(["status", "taint"] as const),
+    });
     calls.push({
       at: at + 100 + below(300),
       call: "set rule",
@@ -242,6 +262,23 @@ export function scenarioOf(seed: number): Scenario {
     [2, () => ({ at: time(), process: "", fault: "lag", forMs: forMs(), lagMs: 200 + below(8_000) })],
   ];
   for (let i = chance(0.1) ? 0 : 1 + below(6); i > 0; i--) faults.push(choose(breaking, random)());
+  // Slow answers: a rule changes again while nodes are processed, and requests of a user overlap.
+  if (chance(0.3)) {
+    const at = time();
+    for (const slow of replicas)
+      faults.push({ at, process: slow, fault: "delay", forMs: 6_000, delayMs: 500 + below(1_500) });
+    for (const value of ["b", "a", "b"].slice(below(2)))
+      calls.push({
+        at: at + 200 + below(4_000),
+        call: "set rule",
+        name: "pool",
+        pattern: "edge-.*",
+        value,
+        taint: false,
+      });
+    for (let k = 2; k > 0; k--)
+      calls.push({ at: at + below(2_000), call: "create project", user: "ann", name: `p${++projects}` });
+  }
   return {
     seed,
     replicas,

@@ -7,6 +7,7 @@ import {
   wrongLeader,
   wrongLedger,
   wrongNode,
+  wrongStatus,
   wrongWebhooks,
 } from "./checks.ts";
 import { activate, realNow } from "./runtime.ts";
@@ -53,11 +54,12 @@ export async function simulate(
   watchInvariants(world);
   prepare?.(world);
   await world.run();
+  const repaired = runtime.now;
   const checked = async (ms: number, ...checks: ((world: World) => string | undefined)[]): Promise<void> => {
     await runtime.run(runtime.now + ms);
     for (const check of checks) {
       const why = runtime.failure === undefined ? check(world) : undefined;
-      if (why !== undefined) runtime.fail(`${(ms / 1_000).toFixed(0)} s after the last fault: ${why}`);
+      if (why !== undefined) runtime.fail(`${seconds(runtime.now - repaired)} after the last fault: ${why}`);
     }
   };
   await checked(RECONCILED_MS, notReady, wrongLeader, wrongNode, wrongWebhooks);
@@ -66,7 +68,7 @@ export async function simulate(
   const stop = world.store.subscribe(({ resource, type, key, by }) => {
     if (!CONTINUOUS.test(resource)) written.push(`${type} ${resource} ${key} by ${by}`);
   });
-  await checked(STABLE_MS, wrongNode, wrongWebhooks, wrongLeader);
+  await checked(STABLE_MS, wrongNode, wrongStatus, wrongWebhooks, wrongLeader);
   stop();
   if (written.length > 0) runtime.fail(`written although nothing happens: ${written.slice(0, 5).join(", ")}`);
   for (const user of ["ann", "bob"])
@@ -85,6 +87,10 @@ export async function simulate(
     digest: hash.digest("hex").slice(0, 16),
     world,
   };
+}
+
+function seconds(ms: number): string {
+  return `${Math.round(ms / 1_000)} s`;
 }
 
 /** Without this fault or call, does it still fail? Tries halves, quarters, and at last each single one. */

@@ -588,7 +588,7 @@ export class World {
         );
         return;
       case "churn node":
-        return this.#churn(call.name, call.writes);
+        return this.#churn(call.name, call.writes, call.what);
       case "taint node": {
         const live = this.store.get("nodes", call.name);
         const taints = [...listAt(live, "spec", "taints"), { key: call.key, effect: "NoSchedule" }];
@@ -692,13 +692,18 @@ export class World {
     });
   }
 
-  async #churn(name: string, writes: number): Promise<void> {
+  async #churn(name: string, writes: number, what: "status" | "taint"): Promise<void> {
     const path = `/api/v1/nodes/${name}`;
     const taint = { key: "other.example.com/churn", effect: "NoSchedule" };
     for (let i = 0; i < writes; i++) {
       await this.runtime.pause(1 + 6 * this.#random());
       const node = this.store.get("nodes", name);
       if (node === undefined) return;
+      if (what === "status") {
+        const beat = { status: { conditions: [{ type: "Ready", status: "True", message: String(i) }] } };
+        await this.#send(ADMIN, "PATCH", `${path}/status`, beat, "application/merge-patch+json");
+        continue;
+      }
       const others = listAt(node, "spec", "taints").filter((one) => stringAt(one, "key") !== taint.key);
       const resourceVersion = stringAt(node, "metadata", "resourceVersion") ?? "";
       const taints = i % 2 === 0 && i < writes - 2 ? [...others, taint] : others;
