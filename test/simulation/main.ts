@@ -119,7 +119,15 @@ if (values.plans || values.plan !== undefined) {
     );
     if (values["first-failure"]) break;
   }
-  console.log(`${chosen.length} plans, ${wrong} failed`);
+  let runs = chosen.length;
+  if (values.plan === undefined && (wrong === 0 || !values["first-failure"])) {
+    const { checkOperator } = await import("./operator.ts");
+    const operator = await checkOperator(every);
+    runs += operator.runs;
+    wrong += operator.failures.length;
+    for (const why of operator.failures) console.log(`plan failed: operator: ${why}`);
+  }
+  console.log(`${runs} plans, ${wrong} failed`);
   process.exit(wrong > 0 ? 1 : 0);
 }
 

@@ -98,12 +98,6 @@ export const MUTANTS: readonly Mutant[] = [
     by: "return { ...NOTHING, changes: [], synced: true };",
   },
   {
-    name: "a watch whose version is compacted is tried again with it",
-    file: "src/cluster/informers/reflector-state.ts",
-    text: "this.#version = undefined;\n    const first",
-    by: "const first",
-  },
-  {
     name: "leader-only objects stay in the view after leading",
     file: "src/operator/controller/leader.ts",
     text: "source.cache.startLeading().then(",
@@ -231,5 +225,12 @@ export const MUTANTS: readonly Mutant[] = [
     file: "src/operator/webhooks/webhook-controller.ts",
     text: "? ownership.creates && (await this.#register(plain, may))",
     by: "? true",
+  },
+  // The operator of project-limit.
+  {
+    name: "the operator does not look for edits by others",
+    file: "src/operator/operand/operand-controller.ts",
+    text: "const isDue = this.#done === undefined || this.#clock() - this.#done.at >= DRIFT_MS;",
+    by: "const isDue = this.#done === undefined;",
   },
 ];

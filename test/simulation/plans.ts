@@ -1,6 +1,6 @@
 /**
  * Plans by Sieve's rules, made from a reference run without faults: crash after each write, go back to an older view
- * after each call, and hide pairs of events that cancel each other. The end must be that of the reference run, with as
+ * after each call, hide pairs of events that cancel each other, and miss the events of each call. The end must be that of the reference run, with as
  * many creations and deletions.
  */
 import { at, type Json, listAt, stringAt } from "../../src/core/json.ts";
@@ -153,8 +153,20 @@ export async function plans(): Promise<{
       ),
     ),
   );
+  const everywhere = (fault: (process: string) => Fault): Fault[] => replicas.map(fault);
+  const missed = CALLS.flatMap(({ at, call }, i) => [
+    withFaults(
+      `all replicas are cut off during call ${i + 1} (${call}), and its event is compacted`,
+      ...everywhere((process) => ({ at: at - 50, process, fault: "cut", forMs: 2_000 })),
+      { at: at + 1_500, process: "", fault: "compact" },
+    ),
+    withFaults(
+      `all connections are half-open before call ${i + 1} (${call})`,
+      ...everywhere((process) => ({ at: at - 50, process, fault: "half-open" })),
+    ),
+  ]);
   return {
-    all: [...crashes, ...older, ...hidden],
+    all: [...crashes, ...older, ...hidden, ...missed],
     check: async ({ scenario }) => {
       const { outcome: other, end: reached } = await ended(scenario);
       if (other.failure !== undefined) return other.failure;
