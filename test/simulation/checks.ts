@@ -89,7 +89,10 @@ function limitExceeded(
   if (type !== "ADDED" || user === undefined) return undefined;
   const now = world.runtime.now;
   // An API server ends a request after 34 s. Without usher, by an edited or opened webhook, no count is exact.
-  if (by === user && now - (world.admitted.get(key) ?? -60_000) > 35_000) unchecked.add(user);
+  const isAdmitted = now - (world.admitted.get(key) ?? -60_000) <= 35_000;
+  if (by === user && !isAdmitted) unchecked.add(user);
+  if (isAdmitted) world.counted.add(key);
+  else world.counted.delete(key);
   if (unchecked.has(user)) return undefined;
   const inForce = world.limits.filter((_, i) => now - (world.limits[i + 1]?.at ?? now) < OLD_VIEW_MS);
   const most = Math.max(...inForce.map(({ max }) => max));
@@ -269,6 +272,15 @@ export function wrongLedger(world: World): string | undefined {
       if (project === undefined || stringAt(project, "metadata", "uid") !== stringAt(entry, "uid"))
         return `the ledger ${nameOf(ledger)} keeps a place for ${name}, which does not exist`;
     }
+  const places = new Set(
+    stored(world, LEDGERS).flatMap((one) =>
+      listAt(one, "spec", "entries").map((entry) => stringAt(entry, "uid")),
+    ),
+  );
+  const lost = stored(world, "namespaces").find(
+    (one) => world.counted.has(nameOf(one)) && !places.has(stringAt(one, "metadata", "uid")),
+  );
+  if (lost !== undefined) return `no ledger has a place for ${nameOf(lost)}, which usher admitted`;
   return undefined;
 }
 

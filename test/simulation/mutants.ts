@@ -111,12 +111,6 @@ export const MUTANTS: readonly Mutant[] = [
     by: "body: withIdentity(object, target, undefined),",
   },
   {
-    name: "a ledger that was read from the view",
-    file: "src/modules/project-limit/ledger/reserve.ts",
-    text: "return { get: { resource: USAGES, name: ledgerName(subject) }, live: true, mayBeAbsent: true };",
-    by: "return { get: { resource: USAGES, name: ledgerName(subject) }, live: true, mayBeAbsent: true, anyVersion: true } as never;",
-  },
-  {
     name: "a place is released without reading the namespace",
     file: "src/modules/project-limit/ledger/settle.ts",
     text: "return need === undefined || hasNoNamespace(entry, left, stored, facts.of(need));",
@@ -133,12 +127,6 @@ export const MUTANTS: readonly Mutant[] = [
     file: "src/modules/project-limit/ledger/entry-ages.ts",
     text: "export const SETTLE_AFTER_MS = 35_000;",
     by: "export const SETTLE_AFTER_MS = 100;",
-  },
-  {
-    name: "a failed read of a namespace counts as its absence",
-    file: "src/modules/project-limit/ledger/settle.ts",
-    text: "if (fact === undefined || failureOf(fact) !== undefined) return false;",
-    by: "if (fact === undefined || failureOf(fact) !== undefined) return true;",
   },
   {
     name: "reservations of others do not count",

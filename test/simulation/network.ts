@@ -39,8 +39,8 @@ export interface Link {
   cut: boolean;
   /** Half of the requests arrive, no answer does; events of watches wait. */
   silent: boolean;
-  /** Watches get no events, and requests pass: the view is old. */
-  stalled: boolean;
+  /** Watches get no events, all or those of this resource, and requests pass: the view is old. */
+  stalled: boolean | string;
   /** Requests are processed, and then the connection breaks. */
   losesAnswers: boolean;
   /** The API server answers 429. */
@@ -301,10 +301,13 @@ export class Network {
     if (signal?.aborted) queueMicrotask(close);
     else signal?.addEventListener("abort", close, { once: true });
     const waiting: (() => void)[] = [];
+    const isHeld = ({ silent, stalled }: Link): boolean =>
+      silent ||
+      (typeof stalled === "string" ? path.split("?")[0]?.endsWith(`/${stalled}`) === true : stalled);
     const deliver = (take: () => void): void => {
       const link = this.link(name);
       if (lost || !process.alive) return;
-      if (link.silent || link.stalled || waiting.length > 0) {
+      if (isHeld(link) || waiting.length > 0) {
         waiting.push(take);
         if (waiting.length === 1) retry();
         return;
@@ -317,7 +320,7 @@ export class Network {
       runtime.schedule(RETRY_MS, () => {
         const link = this.link(name);
         if (lost || !process.alive) return;
-        if (link.silent || link.stalled) return retry();
+        if (isHeld(link)) return retry();
         for (const take of waiting.splice(0)) deliver(take);
       });
     };

@@ -165,8 +165,14 @@ export async function plans(): Promise<{
       ...everywhere((process) => ({ at: at - 50, process, fault: "half-open" })),
     ),
   ]);
+  const blind = ["namespaces", "projectusages", "nodes", "labels"].map((resource) =>
+    withFaults(
+      `no replica sees events of ${resource} for a minute`,
+      ...everywhere((process) => ({ at: 13_000, process, fault: "stall", forMs: 60_000, resource })),
+    ),
+  );
   return {
-    all: [...crashes, ...older, ...hidden, ...missed],
+    all: [...crashes, ...older, ...hidden, ...missed, ...blind],
     check: async ({ scenario }) => {
       const { outcome: other, end: reached } = await ended(scenario);
       if (other.failure !== undefined) return other.failure;

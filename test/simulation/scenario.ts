@@ -54,7 +54,8 @@ export type Fault = { readonly at: number; readonly process: string } & (
   | { readonly fault: "delay"; readonly forMs: number; readonly delayMs: number }
   | { readonly fault: "cut"; readonly forMs: number }
   | { readonly fault: "silence"; readonly forMs: number }
-  | { readonly fault: "stall"; readonly forMs: number }
+  /** Watches of this resource, or all, get no events. */
+  | { readonly fault: "stall"; readonly forMs: number; readonly resource?: string }
   | { readonly fault: "lose answers"; readonly forMs: number }
   | { readonly fault: "busy"; readonly forMs: number }
   | { readonly fault: "unsure"; readonly forMs: number }

@@ -102,6 +102,8 @@ export class World {
   readonly writes: { readonly process: string; readonly what: string }[] = [];
   /** When usher last admitted a project, by its name. */
   readonly admitted = new Map<string, number>();
+  /** The names of projects that usher has admitted, and thus counted. */
+  readonly counted = new Set<string>();
   watchdog: SimulatedProcess | undefined;
   readonly #slots = new Map<string, string>();
   readonly #random: () => number;
@@ -818,7 +820,7 @@ function conditionOf(fault: Fault): Partial<Link> | undefined {
     case "silence":
       return { silent: true };
     case "stall":
-      return { stalled: true };
+      return { stalled: fault.resource ?? true };
     case "lose answers":
       return { losesAnswers: true };
     case "busy":
