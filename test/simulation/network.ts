@@ -43,7 +43,7 @@ export interface Link {
   stalled: boolean | string;
   /** Requests are processed, and then the connection breaks. */
   losesAnswers: boolean;
-  /** The API server answers 429. */
+  /** The API server answers half of the requests 429. */
   busy: boolean;
   /** Writes are answered with an error of etcd, and not processed. */
   readOnly: boolean;
@@ -157,7 +157,8 @@ export class Network {
         ...accept,
       };
       const link = this.link(process.name);
-      const refused = link.busy ? BUSY : link.readOnly && method !== "GET" ? NO_LEADER : undefined;
+      const refused =
+        link.busy && this.#random() < 0.5 ? BUSY : link.readOnly && method !== "GET" ? NO_LEADER : undefined;
       const response = refused ?? (await server.handle(request));
       this.#trace(`${process.name} ${method} ${path} → ${response.status}${versionIn(response.body)}`);
       this.onProcessed({ process, method, path, body, response });
