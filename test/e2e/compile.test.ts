@@ -9,6 +9,7 @@ import type { AdmissionRequest } from "../../src/core/evaluate/request.ts";
 import { responseOf } from "../../src/core/evaluate/response.ts";
 import { at, canonical, equal, type Json, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
 import { nameOf } from "../../src/core/kubernetes/object.ts";
+import type { CompiledPolicy } from "../../src/core/module/compile.ts";
 import type { Module } from "../../src/core/module/module.ts";
 import { PROVENANCE } from "../../src/core/provenance/annotation.ts";
 import { nodeLabels } from "../../src/modules/node-labels/index.ts";
@@ -31,10 +32,13 @@ const LABEL = `compiled-${ID}`;
 const ADMISSION = "/apis/admissionregistration.k8s.io/v1";
 const AT_ONCE = 20;
 const [POLICIES, PODS] = LONG ? [200, 10_000] : [40, 300];
+/** Pairs of policies, each with pods that both select. */
+const [PAIRS, PODS_OF_PAIR] = LONG ? [100, 20] : [15, 4];
 const SEED = 20_261_118;
 
 /** Each with pods of its own, so that no order between policies counts. */
 const SPECS = fc.sample(criteria, { numRuns: POLICIES, seed: SEED });
+const PAIRED = fc.sample(fc.tuple(criteria, criteria), { numRuns: PAIRS, seed: SEED });
 const WRITTEN = fc.sample(podSpec, { numRuns: PODS, seed: SEED });
 
 function policyOf(name: string, spec: JsonObject): JsonObject {
@@ -51,11 +55,15 @@ function policyOf(name: string, spec: JsonObject): JsonObject {
   };
 }
 
-/** What a module compiles, with the path that each object is posted to. */
-function compiledBy(module: Module, assembly: Assembly) {
+/** What a module compiles. */
+function rowsOf(module: Module, assembly: Assembly): readonly CompiledPolicy[] {
   const { view, installation, gates } = assembly;
   const policies = [...assembly.policies(module.name)].flatMap(({ policy }) => policy ?? []);
-  const rows = module.compile?.({ policies, view, installation, gates, now: 0 }) ?? [];
+  return module.compile?.({ policies, view, installation, gates, now: 0 }) ?? [];
+}
+
+/** The path that each object is posted to. */
+function pathsOf(rows: readonly CompiledPolicy[]) {
   return rows
     .flatMap(({ objects }) => objects)
     .map((object) => {
@@ -69,7 +77,8 @@ async function byUsher(assembly: Assembly, request: AdmissionRequest): Promise<J
   // An evaluation edits its object.
   const result = structuredClone(request.object) as JsonObject;
   const world = outside({ fact: () => ({ found: { metadata: {} }, complete: true }) });
-  const { patch } = responseOf(await evaluate(callOf(assembly, request), world));
+  const { allowed, patch } = responseOf(await evaluate(callOf(assembly, request), world));
+  if (!allowed) return undefined;
   const problems = applyPatch(result, (patch ?? []) as unknown as Parameters<typeof applyPatch>[1]);
   expect(problems.filter((problem) => problem !== null)).toEqual([]);
   const validated = { ...request, object: structuredClone(result) };
@@ -86,11 +95,27 @@ function withoutNotes(object: Json): string {
   return canonical(JSON.parse(text) as Json);
 }
 
+/** The same, with elements of lists in one order: several policies add to them in any order. */
+function inAnyOrder(object: Json): string {
+  const sorted = (value: Json): Json => {
+    if (Array.isArray(value)) return value.map(sorted).sort((a, b) => (canonical(a) < canonical(b) ? -1 : 1));
+    if (typeof value !== "object" || value === null) return value;
+    return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, sorted(one ?? null)]));
+  };
+  return typeof object === "string" ? object : canonical(sorted(JSON.parse(withoutNotes(object)) as Json));
+}
+
 const NOTES = new Set([PROVENANCE, RECORD]);
 
 describeCluster("compiled placement on an API server", (cluster) => {
   const policies = [
     ...SPECS.map((spec, i) => policyOf(`${ID}-${i}`, spec)),
+    ...PAIRED.flatMap((pair, i) =>
+      pair.map((spec, side) => ({
+        ...policyOf(`${ID}-pair-${i}`, spec),
+        metadata: { name: `${ID}-pair-${i}-${side}` },
+      })),
+    ),
     policyOf(`${ID}-barrier`, { nodeSelector: { barrier: "reached" } }),
   ];
   const assembly = assemblyOf(
@@ -104,8 +129,15 @@ describeCluster("compiled placement on an API server", (cluster) => {
       })),
     ],
   );
-  const paths = compiledBy(placement, assembly);
+  const rows = rowsOf(placement, assembly);
+  const paths = pathsOf(rows);
   let [placed, plain] = ["", ""];
+
+  test("has objects for every generated policy with criteria", () => {
+    const left = rows.filter(({ objects }) => objects.length === 0).flatMap(({ leftOut }) => leftOut);
+    expect(left.filter(({ what }) => what !== "criteria")).toEqual([]);
+    expect(left.length).toBeLessThan(policies.length / 5);
+  });
 
   const create = (namespace: string, labels: JsonObject, spec: JsonObject) =>
     cluster().request("POST", `/api/v1/namespaces/${namespace}/pods?dryRun=All`, {
@@ -189,6 +221,32 @@ describeCluster("compiled placement on an API server", (cluster) => {
     expect(changed).toBeGreaterThan(PODS / 2);
     expect(refused).toBeGreaterThan(PODS / 20);
   }, 600_000);
+
+  test(`is what usher makes of pods that two policies select, or the report names their order`, async () => {
+    const ordered = new Set(
+      rows
+        .filter(({ leftOut }) => leftOut.some(({ what }) => what === "the order of policies"))
+        .map(({ policy }) => policy.name.replace(/-[01]$/, "")),
+    );
+    const counts = { same: 0, named: 0 };
+    for (const [i, spec] of fc.sample(podSpec, { numRuns: PAIRS * PODS_OF_PAIR, seed: SEED }).entries()) {
+      const name = `${ID}-pair-${i % PAIRS}`;
+      const labels = { [LABEL]: name };
+      const [before, after] = [await create(plain, labels, spec), await create(placed, labels, spec)];
+      if (before.status !== 201) continue;
+      const pod = structuredClone(before.body) as JsonObject & { metadata: JsonObject };
+      const request = requestFor({ ...pod, metadata: { ...pod.metadata, namespace: placed } });
+      const made = await byUsher(assembly, request);
+      const isRefused = JSON.stringify(after.body).includes("USHER-P30");
+      const isSame = inAnyOrder(made ?? "refused") === inAnyOrder(isRefused ? "refused" : after.body);
+      if (!isSame)
+        expect(ordered.has(name), JSON.stringify({ policies: PAIRED[i % PAIRS], spec })).toBe(true);
+      counts[isSame ? "same" : "named"]++;
+    }
+    // Not every pair is named, and most pods of those that are come out the same.
+    expect(ordered.size).toBeLessThan(PAIRS);
+    expect(counts.same).toBeGreaterThan(counts.named);
+  }, 600_000);
 });
 
 describeCluster("the budget of compiled placement", (cluster) => {
@@ -219,14 +277,7 @@ describeCluster("the budget of compiled placement", (cluster) => {
       [placement],
       [{ resource, namespace: "", name: nameOf(policy), object: policy }],
     );
-    const [first] =
-      placement.compile?.({
-        policies: [...assembly.policies("placement")].flatMap((one) => one.policy ?? []),
-        view: assembly.view,
-        installation: assembly.installation,
-        gates: assembly.gates,
-        now: 0,
-      }) ?? [];
+    const [first] = rowsOf(placement, assembly);
     if (first === undefined) throw new Error("the policy is missing");
     return first;
   };
@@ -346,7 +397,7 @@ describeCluster("compiled node-labels on an API server", (cluster) => {
       })),
     ],
   );
-  const paths = compiledBy(nodeLabels, assembly);
+  const paths = pathsOf(rowsOf(nodeLabels, assembly));
 
   beforeAll(async () => {
     for (const { object, path } of paths) await cluster().call("POST", path, object);
