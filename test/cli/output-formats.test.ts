@@ -140,7 +140,8 @@ test("every command that reads manifests takes -k and -R, and no other does", ()
   // The others with files read one file of another form, or suites, which are not manifests.
   const files = commands().filter(({ flags, args }) => args.includes("file") || flags.includes("--filename"));
   const others = files.filter(({ flags }) => !flags.includes("--kustomize")).map(({ path }) => path);
-  expect(others).toEqual(["usher project-limit import", "usher project-limit backfill"]);
+  // -f of compile is another name of --source.
+  expect(others).toEqual(["usher compile", "usher project-limit import", "usher project-limit backfill"]);
 });
 
 const isSarif = new AjvDraft04.default({
@@ -266,7 +267,7 @@ describe.each(judging)("$path", ({ path, formats }) => {
       if (format === "yaml") expect(parse(all.out)).toMatchObject({ apiVersion: "cli.usher.dev/v1" });
       if (format === "diff" && all.out !== "") expect(all.out).toMatch(/^--- .*\n\+\+\+ .*\n@@ /m);
     }
-  });
+  }, 120_000);
 
   test("prints Markdown with a table, and names for xargs", async () => {
     const { out } = await usher([...args, "-o", "markdown"]);
