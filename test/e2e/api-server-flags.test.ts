@@ -44,11 +44,20 @@ const POLICIES = `${ADMISSION}/validatingadmissionpolicies`;
 const BINDINGS = `${ADMISSION}/validatingadmissionpolicybindings`;
 const ASSIGN = "usher-node-guard-guarded-assign.static.k8s.io";
 
+/** A policy of another module, for pods with a label of their own. */
+const placements = () => {
+  const spec = { podSelector: { matchLabels: { by: "file" } }, nodeSelector: { pool: "a" }, targets: "Pods" };
+  const assembly = assemblyOf([placement], [came(clusterPolicy("pool", { namespaceSelector: {}, ...spec }))]);
+  const { view, installation, gates } = assembly;
+  const policies = [...assembly.policies("placement")].flatMap(({ policy }) => policy ?? []);
+  return placement.compile?.({ policies, view, installation, gates, now: NOW, files: true }) ?? [];
+};
+
 const filesFor = (folder: string, nodes: readonly JsonObject[]): readonly StaticFile[] => {
   const { view, gates } = guardAssembly([policyOf(NAMES, "Namespace"), ...nodes]);
   const context = { policies: [], view, installation: INSTALLATION, gates, now: NOW, files: true } as const;
   const { files, refused } = staticFiles(
-    compile(context).flatMap(({ objects }) => objects),
+    [...compile(context), ...placements()].flatMap(({ objects }) => objects),
     folder,
   );
   expect(refused).toEqual([]);
@@ -116,6 +125,15 @@ describeOwnCluster(
       expect(verdict(refused)).toBe("403 USHER-G01");
       expect(stringAt(refused.body, "message")).toContain(ASSIGN);
       expect(verdict(await create("w-0"))).toBe("201");
+    });
+
+    test("policies in files place a pod", async () => {
+      const placed = { ...pod(""), metadata: { name: "p", labels: { by: "file" } } };
+      const path = "/api/v1/namespaces/default/pods?dryRun=All";
+      expect(await cluster().call("POST", path, placed)).toMatchObject({
+        spec: { nodeSelector: { pool: "a" } },
+      });
+      expect((await create("w-0")).body).not.toHaveProperty("spec.nodeSelector");
     });
 
     test("policies in files refuse a binding to a protected node", async () => {

@@ -237,7 +237,7 @@ describeHelm("values of the chart", (helm) => {
       resources: ["nodes"],
       verbs: ["get", "list", "patch"],
     });
-    const others = await helm().template({ configuration: { modules: { placement: { enabled: false } } } });
+    const others = await helm().template({ configuration: { modules: { "pod-os": { enabled: false } } } });
     for (const rendered of [await helm().template({}), others])
       expect(JSON.stringify(rendered)).not.toContain("usher-cleanup");
   });
