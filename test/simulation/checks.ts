@@ -9,6 +9,7 @@ import { Gates } from "../../src/core/module/gates.ts";
 import { kindResource } from "../../src/core/policy/kind.ts";
 import { registeredWebhooks } from "../../src/core/registration/index.ts";
 import { OWN_NAMES } from "../../src/core/registration/names.ts";
+import { OPENABLE_ANNOTATION } from "../../src/core/registration/webhooks.ts";
 import { trusts } from "../../src/operator/certificates/certificate-record.ts";
 import type { StoreEvent } from "./api-server/store.ts";
 import { EPOCH } from "./runtime.ts";
@@ -50,6 +51,7 @@ export function watchInvariants(world: World): void {
   store.subscribe(({ type, resource }) => {
     if (type === "DELETED" && resource === LEASES) leaseDeleted = runtime.now;
   });
+  watchAbsence(world);
   const before = network.onProcessed;
   network.onProcessed = (processed) => {
     const { process, method, path } = processed;
@@ -65,6 +67,33 @@ export function watchInvariants(world: World): void {
           runtime.fail(`${process.name} writes ${path} while ${pod.name} leads`);
     before(processed);
   };
+}
+
+/** The watchdog opens after 40 s of absence; a crash costs it a tenth of that, and a look takes 2 s. */
+const OPENED_MS = 55_000;
+
+/** While no replica is ready, hooks that may be opened do not refuse for longer than promised. */
+function watchAbsence({ store, runtime }: World): void {
+  let since: number | undefined;
+  const look = (): void => {
+    const slice = store.get("endpointslices.discovery.k8s.io", `${NAMESPACE}/usher-1`);
+    const isReady = listAt(slice, "endpoints").some((one) => at(one, "conditions", "ready") === true);
+    since = isReady ? undefined : (since ?? runtime.now);
+    for (const kind of ["mutating", "validating"]) {
+      const live = store.get(`${kind}webhookconfigurations.${HOOKS}`, OWN_NAMES.webhooks);
+      const openable = stringAt(live, "metadata", "annotations", OPENABLE_ANNOTATION)?.split(",") ?? [];
+      const closed = listAt(live, "webhooks").find(
+        (entry) =>
+          openable.includes(stringAt(entry, "name") ?? "") && stringAt(entry, "failurePolicy") === "Fail",
+      );
+      if (closed !== undefined && since !== undefined && runtime.now - since > OPENED_MS)
+        runtime.fail(
+          `${stringAt(closed, "name")} is fail-closed, and no replica was ready for ${OPENED_MS / 1_000} s`,
+        );
+    }
+    runtime.schedule(1_000, look);
+  };
+  runtime.schedule(1_000, look);
 }
 
 function isLeading({ process, live }: Pod): boolean {

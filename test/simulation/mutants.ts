@@ -221,4 +221,23 @@ export const MUTANTS: readonly Mutant[] = [
     text: "const isDue = this.#done === undefined || this.#clock() - this.#done.at >= DRIFT_MS;",
     by: "const isDue = this.#done === undefined;",
   },
+  // The watchdog.
+  {
+    name: "a watchdog that crashed starts counting again",
+    file: "src/operator/watchdog/absence.ts",
+    text: "observedMs: continues ? record.observedMs : 0, last: seen",
+    by: "observedMs: 0, last: seen",
+  },
+  {
+    name: "the watchdog opens only one of both configurations",
+    file: "src/operator/watchdog/watchdog.ts",
+    text: "if (live === undefined || names.length === 0) continue;",
+    by: "if (live === undefined || names.length === 0 || path.includes('validating')) continue;",
+  },
+  {
+    name: "opened webhooks are not closed again",
+    file: "src/operator/webhooks/webhook-controller.ts",
+    text: "const opened = openedNote(live);",
+    by: "const opened = openedNote(live);\n    if (opened !== undefined) return false;",
+  },
 ];

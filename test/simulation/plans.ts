@@ -50,9 +50,20 @@ export const REFERENCE: Scenario = {
   persistent: true,
 };
 
+/** No replica is ready for 80 s: the watchdog opens the hooks, and the replicas close them. */
+const ABSENCE: Scenario = {
+  ...REFERENCE,
+  openable: true,
+  calls: CALLS.slice(0, 1),
+  faults: REFERENCE.replicas.map((process) => ({ at: 20_000, process, fault: "crash", forMs: 80_000 })),
+  activeMs: 100_000,
+};
+
 export interface Plan {
   readonly name: string;
   readonly scenario: Scenario;
+  /** Whether its end is that of the reference run. */
+  readonly compared: boolean;
 }
 
 /** Counted and compared; the rest depends on who leads, and when. */
@@ -119,8 +130,26 @@ export async function plans(): Promise<{
   const withFaults = (name: string, ...faults: Fault[]): Plan => ({
     name,
     scenario: { ...REFERENCE, faults },
+    compared: true,
   });
   const { replicas } = REFERENCE;
+  const { outcome: absence } = await ended(ABSENCE);
+  const absences = [undefined, ...absence.world.writes.filter(({ process }) => process === WATCHDOG)].map(
+    (write, i) => ({
+      name: `no replica is ready${write === undefined ? "" : `, and the watchdog crashes after ${write.what} (${i})`}`,
+      scenario:
+        write === undefined
+          ? ABSENCE
+          : {
+              ...ABSENCE,
+              faults: [
+                ...ABSENCE.faults,
+                { at: 3_100, process: WATCHDOG, fault: "crash at write", write: i, forMs: 1_500 } as const,
+              ],
+            },
+      compared: false,
+    }),
+  );
   const writes = (process: string) => outcome.world.writes.filter((one) => one.process === process);
   const crashes = [...replicas, WATCHDOG].flatMap((process) =>
     writes(process).map(({ what }, i) =>
@@ -172,10 +201,10 @@ export async function plans(): Promise<{
     ),
   );
   return {
-    all: [...crashes, ...older, ...hidden, ...missed, ...blind],
-    check: async ({ scenario }) => {
+    all: [...crashes, ...older, ...hidden, ...missed, ...blind, ...absences],
+    check: async ({ scenario, compared }) => {
       const { outcome: other, end: reached } = await ended(scenario);
-      if (other.failure !== undefined) return other.failure;
+      if (other.failure !== undefined || !compared) return other.failure;
       if (reached.state !== end.state) return `the end differs: ${difference(reached.state, end.state)}`;
       return reached.counts === end.counts
         ? undefined
