@@ -12,7 +12,7 @@ export interface Mutant {
 export const MUTANTS: readonly Mutant[] = [
   // Leader election.
   {
-    name: "a lease is taken before it has expired",
+    name: "a lease is acquired before it has expired",
     file: "src/cluster/leader-election/lease-state.ts",
     text: 'holder === "" || now - since >= record.durationMs',
     by: 'holder === "" || now - since >= record.durationMs / 4',
@@ -165,36 +165,12 @@ export const MUTANTS: readonly Mutant[] = [
     text: "for (const { key, owners } of desired.unwanted) {",
     by: "for (const { key, owners } of [] as typeof desired.unwanted) {",
   },
-  {
-    name: "a taint is set before the ledger has it",
-    file: "src/modules/node-labels/reconcile/reconcile-node.ts",
-    text: "const first = addsUnrecordedTaint(node, difference, cache) ? ledgerWrites(access, context) : [];",
-    by: "const first: readonly PlannedWrite[] = [];",
-  },
   // Certificates and webhooks.
-  {
-    name: "the next certificate is used before API servers trust it",
-    file: "src/operator/certificates/certificate-plan.ts",
-    text: 'const trusted = trust === "no webhooks" || (trust !== "not yet" && trust.forMs >= TRUST_MS);',
-    by: "const trusted = true;",
-  },
   {
     name: "the bundle has only the certificate in use",
     file: "src/operator/certificates/certificate-record.ts",
     text: "const all = [current?.ca, next?.ca, previous, ...more]",
     by: "const all = [current?.ca]",
-  },
-  {
-    name: "the Secret is written without the version that it was read with",
-    file: "src/operator/certificates/certificate-secret.ts",
-    text: "body: { ...seen, data },",
-    by: "body: { ...seen, metadata: { ...(seen['metadata'] as JsonObject), resourceVersion: undefined }, data },",
-  },
-  {
-    name: "replicas that start together each issue a certificate",
-    file: "src/operator/certificates/certificate-secret.ts",
-    text: "randomUUID()}`",
-    by: "0}&force=true`",
   },
   {
     name: "edited webhooks are not repaired",

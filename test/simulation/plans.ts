@@ -59,6 +59,25 @@ const ABSENCE: Scenario = {
   activeMs: 100_000,
 };
 
+/** Projects are created all the time while the certificate is renewed, and one API server is twelve seconds behind. */
+const RENEWAL: Scenario = {
+  ...REFERENCE,
+  renewal: true,
+  limit: 100,
+  calls: [...range(7_000, 20_000, 700), ...range(122_000, 150_000, 700)].map((at, i) => ({
+    at,
+    call: "create project",
+    user: "ann",
+    name: `r${i}`,
+  })),
+  faults: [{ at: 3_100, process: "", fault: "lag", forMs: 150_000, lagMs: 12_000 }],
+  activeMs: 145_000,
+};
+
+function range(from: number, to: number, step: number): number[] {
+  return Array.from({ length: Math.floor((to - from) / step) }, (_, i) => from + i * step);
+}
+
 export interface Plan {
   readonly name: string;
   readonly scenario: Scenario;
@@ -201,7 +220,15 @@ export async function plans(): Promise<{
     ),
   );
   return {
-    all: [...crashes, ...older, ...hidden, ...missed, ...blind, ...absences],
+    all: [
+      ...crashes,
+      ...older,
+      ...hidden,
+      ...missed,
+      ...blind,
+      ...absences,
+      { name: "the certificate is renewed", scenario: RENEWAL, compared: false },
+    ],
     check: async ({ scenario, compared }) => {
       const { outcome: other, end: reached } = await ended(scenario);
       if (other.failure !== undefined || !compared) return other.failure;

@@ -64,7 +64,7 @@ test(
 test(
   "the simulation finds mistakes in leader election, and shrinks and replays a seed",
   async () => {
-    const mutant = MUTANTS.find(({ name }) => name === "a lease is taken before it has expired");
+    const mutant = MUTANTS.find(({ name }) => name === "a lease is acquired before it has expired");
     const { code, text } = await simulated("--mutant", mutant?.name ?? "", "--seeds", "3");
     expect(text).toMatch(/seed \d+ failed: .*(leaders|leads)/);
     expect(code, text).toBe(0);
