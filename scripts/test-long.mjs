@@ -5,6 +5,7 @@ const runs = process.env.USHER_FUZZ_RUNS ?? "1000000";
 const worlds = process.env.USHER_SCHEDULING_RUNS ?? "200000";
 const seeds = process.env.USHER_SIMULATION_SEEDS ?? "50000";
 const rounds = process.env.USHER_LEDGER_RUNS ?? "100";
+const histories = process.env.USHER_HISTORIES ?? "2000";
 
 /** Each part with its message, and its test files. */
 const PARTS = {
@@ -20,6 +21,10 @@ const PARTS = {
   burst: [
     `Creating projects concurrently, ${rounds} times; this takes about half an hour …`,
     "project-limit-burst",
+  ],
+  "api-server": [
+    `Sending ${histories} histories of 20 requests to a real API server and to the simulated one; this takes some minutes …`,
+    "e2e/simulated-api-server",
   ],
   whole: [
     "Running the tests that `npm test` shortens; this takes some ten minutes …",
@@ -54,6 +59,7 @@ const env = {
   USHER_SCHEDULING_RUNS: worlds,
   USHER_LEDGER_RUNS: rounds,
   USHER_SIMULATION_SEEDS: seeds,
+  USHER_HISTORIES: histories,
   USHER_LONG: "true",
 };
 let failed = 0;

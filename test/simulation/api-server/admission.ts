@@ -5,7 +5,7 @@ import { at, equal, isObject, type Json, type JsonObject, listAt, stringAt } fro
 import { labelsOf, nameOf } from "../../../src/core/kubernetes/object.ts";
 import { compileSelector, matches } from "../../../src/core/kubernetes/selectors/label-selector.ts";
 import { type Resource, storedName } from "./resources.ts";
-import { badRequest, internalError, notFound, Refusal, refusal } from "./status.ts";
+import { badRequest, forbidden, internalError, notFound, Refusal } from "./status.ts";
 
 /** Admission by webhooks: the configurations in the store, matched and called as the API server does. */
 
@@ -128,11 +128,7 @@ export class Admission {
     if (conditions === false) return undefined;
     if (conditions !== true) {
       if (!closed) return undefined;
-      throw refusal(
-        403,
-        "Forbidden",
-        `failed to evaluate match conditions of webhook ${name}: ${conditions.error}`,
-      );
+      throw forbidden(given.resource, given.name, `failed to evaluate match conditions: ${conditions.error}`);
     }
     const sideEffects = stringAt(entry, "sideEffects");
     if (attributes.dryRun && sideEffects !== "None" && sideEffects !== "NoneOnDryRun")

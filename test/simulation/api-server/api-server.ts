@@ -2,6 +2,7 @@ import { applyPatch, type Operation } from "rfc6902";
 import type { ApiResponse, Stream } from "../../../src/cluster/client/client.ts";
 import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../../../src/core/json.ts";
 import { isBeingDeleted, nameOf, namespaceOf } from "../../../src/core/kubernetes/object.ts";
+import { atPointer } from "../../../src/core/path.ts";
 import { Admission, type Attributes, type CallWebhook, type UserInfo } from "./admission.ts";
 import { discoveryDocument } from "./discovery.ts";
 import { type Writer, withApply, withUpdate } from "./managed-fields.ts";
@@ -22,8 +23,8 @@ import {
   expired,
   forbidden,
   invalid,
+  noSuchResource,
   notFound,
-  pageNotFound,
   qualified,
   Refusal,
   refusal,
@@ -221,13 +222,11 @@ export class ApiServer {
     if (method === "GET") return { status: 200, body: await this.#get(path, request.accept) };
     const dryRun = query.get("dryRun") ?? "";
     if (dryRun !== "" && dryRun !== "All")
-      throw invalid(
-        { group: "meta.k8s.io", resource: "", kind: `${method}Options` },
-        "",
-        "dryRun",
-        "Unsupported value",
-      );
-    const manager = query.get("fieldManager") ?? "usher";
+      throw invalid({ group: "meta.k8s.io", resource: "", kind: `${method}Options` }, "", {
+        field: "dryRun",
+        message: "Unsupported value",
+      });
+    const manager = query.get("fieldManager") ?? "unknown";
     const write: Write = { ...path, user, manager, dryRun: dryRun !== "", warnings };
     // A copy without undefined fields: the client keeps its object.
     const body = request.body === undefined ? undefined : (JSON.parse(JSON.stringify(request.body)) as Json);
@@ -304,33 +303,27 @@ export class ApiServer {
     const match = query.get("resourceVersionMatch");
     const version = versionIn(query);
     if (match !== null && version === undefined)
-      throw invalid(
-        LIST_OPTIONS,
-        "",
-        "resourceVersionMatch",
-        "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided",
-        "FieldValueForbidden",
-      );
+      throw invalid(LIST_OPTIONS, "", {
+        field: "resourceVersionMatch",
+        message: "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided",
+        reason: "FieldValueForbidden",
+      });
     if (token !== "" && match !== null)
-      throw invalid(
-        LIST_OPTIONS,
-        "",
-        "resourceVersionMatch",
-        "Forbidden: resourceVersionMatch is forbidden when continue is provided",
-        "FieldValueForbidden",
-      );
+      throw invalid(LIST_OPTIONS, "", {
+        field: "resourceVersionMatch",
+        message: "Forbidden: resourceVersionMatch is forbidden when continue is provided",
+        reason: "FieldValueForbidden",
+      });
     if (token !== "" && version !== undefined && version !== 0)
       throw badRequest("specifying resource version is not allowed when using continue");
     const isExact =
       match === "Exact" || (version !== undefined && version > 0 && limit > 0 && match === null);
     if (match === "Exact" && version === 0)
-      throw invalid(
-        LIST_OPTIONS,
-        "",
-        "resourceVersionMatch",
-        'Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"',
-        "FieldValueForbidden",
-      );
+      throw invalid(LIST_OPTIONS, "", {
+        field: "resourceVersionMatch",
+        message: 'Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"',
+        reason: "FieldValueForbidden",
+      });
     const from = token === "" ? undefined : readContinueToken(token);
     let revision = this.#store.revision;
     if (from !== undefined) revision = this.#continued(from);
@@ -350,7 +343,12 @@ export class ApiServer {
     const remaining = selects === undefined ? { remainingItemCount: all.length - page.length } : {};
     const metadata = {
       resourceVersion: String(revision),
-      ...(isPaged ? { continue: continueToken(next), ...remaining } : {}),
+      // Lists of custom resources have it always.
+      ...(isPaged
+        ? { continue: continueToken(next), ...remaining }
+        : resource.custom
+          ? { continue: "" }
+          : {}),
     };
     const items = page.map(({ object }) => listed(resource, inVersion(resource, object)));
     const list = { kind: `${resource.kind}List`, apiVersion: apiVersionOf(resource), metadata, items };
@@ -374,28 +372,25 @@ export class ApiServer {
 
   #watch(path: ResourcePath): Stream {
     const { resource, namespace, name, query, subresource } = path;
-    if (name !== "" || subresource !== "") throw pageNotFound();
+    if (name !== "" || subresource !== "") throw noSuchResource();
     const selects = selectorsOf(path);
     const bookmarks = query.get("allowWatchBookmarks") === "true";
     const streams = query.get("sendInitialEvents") === "true";
     const match = query.get("resourceVersionMatch");
     if (streams && match !== "NotOlderThan")
-      throw invalid(
-        LIST_OPTIONS,
-        "",
-        "resourceVersionMatch",
-        "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
-        "FieldValueForbidden",
-      );
+      throw invalid(LIST_OPTIONS, "", {
+        field: "resourceVersionMatch",
+        message: "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+        reason: "FieldValueForbidden",
+      });
     if (!query.has("sendInitialEvents") && match !== null)
-      throw invalid(
-        LIST_OPTIONS,
-        "",
-        "resourceVersionMatch",
-        "Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
-        "FieldValueForbidden",
-      );
-    const version = versionIn(query);
+      throw invalid(LIST_OPTIONS, "", {
+        field: "resourceVersionMatch",
+        message:
+          "Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+        reason: "FieldValueForbidden",
+      });
+    const version = versionIn(query, () => refusal(500, "", "invalid resource version"));
     const seconds = Number(query.get("timeoutSeconds") ?? 0);
     const { schedule } = this.#options;
     const startsWithState = streams || version === undefined || version === 0;
@@ -509,8 +504,16 @@ export class ApiServer {
       );
     const writer = this.#writer(write, write.manager);
     const creates = resource.createOnUpdate && write.subresource === "";
-    const needsVersion = !resource.unconditionalUpdate;
-    return this.#change(write, creates, (live) => withUpdate(live, object, writer), needsVersion);
+    const uid = stringAt(object, "metadata", "uid");
+    return this.#change(
+      write,
+      creates,
+      (live) => {
+        checkPreconditions(resource, live, { uid }, name);
+        return withUpdate(live, object, writer);
+      },
+      !resource.unconditionalUpdate,
+    );
   }
 
   async #patch(write: Write, body: Json, contentType: string): Promise<{ status: number; body: Json }> {
@@ -519,13 +522,13 @@ export class ApiServer {
     switch (contentType) {
       case "application/json-patch+json":
         return this.#change(write, false, (live = {}) =>
-          withUpdate(live, this.#decode(write, jsonPatched(presentedForPatch(resource, live), body)), writer),
+          withUpdate(live, this.#decode(write, jsonPatched(inVersion(resource, live), body)), writer),
         );
       case "application/merge-patch+json":
         return this.#change(write, false, (live = {}) =>
           withUpdate(
             live,
-            this.#decode(write, asObject(mergePatched(presentedForPatch(resource, live), body))),
+            this.#decode(write, asObject(mergePatched(inVersion(resource, live), body))),
             writer,
           ),
         );
@@ -534,36 +537,31 @@ export class ApiServer {
           this.#applied(write, live, asObject(body), writer),
         );
       default:
-        throw refusal(415, "UnsupportedMediaType", "the body of the request was in an unknown format");
+        throw refusal(415, "UnsupportedMediaType", "the body of the request was in an unknown format", {});
     }
   }
 
   #applied(write: Write, live: JsonObject | undefined, body: JsonObject, writer: Writer): JsonObject {
     const { query, resource } = write;
     if (!query.has("fieldManager"))
-      throw invalid(
-        { group: "meta.k8s.io", resource: "", kind: "PatchOptions" },
-        "",
-        "fieldManager",
-        "Required value: is required for apply patch",
-        "FieldValueRequired",
-      );
+      throw invalid({ group: "meta.k8s.io", resource: "", kind: "PatchOptions" }, "", {
+        field: "fieldManager",
+        message: "Required value: is required for apply patch",
+        reason: "FieldValueRequired",
+      });
     if (listAt(body, "metadata", "managedFields").length > 0)
       throw badRequest("metadata.managedFields must be nil");
     this.#checkType(write, body);
     const result = withApply(live, body, writer, query.get("force") === "true");
     if ("conflicts" in result) throw applyConflict(result.conflicts);
-    const metadata = result.object["metadata"] as JsonObject;
-    const sent = body["metadata"] as JsonObject | undefined;
-    const { resourceVersion } = sent ?? {};
-    const { resourceVersion: _stored, ...rest } = metadata;
-    const named = {
-      ...rest,
-      name: write.name,
-      ...(resource.namespaced ? { namespace: write.namespace } : {}),
-    };
-    const versioned = resourceVersion === undefined ? named : { ...named, resourceVersion };
-    return this.#decode(write, { ...result.object, metadata: versioned });
+    const object = resource.custom ? withoutNull(resource, write.name, result.object) : result.object;
+    const sent = stringAt(body, "metadata", "resourceVersion");
+    const resourceVersion = sent ?? stringAt(live, "metadata", "resourceVersion");
+    const metadata = { ...(object["metadata"] as JsonObject), name: write.name };
+    return this.#decode(write, {
+      ...object,
+      metadata: { ...metadata, ...(resourceVersion === undefined ? {} : { resourceVersion }) },
+    });
   }
 
   /** Reads, changes and writes an object; again if another write came in between and the client allows it. */
@@ -583,22 +581,22 @@ export class ApiServer {
       const version = stringAt(wanted, "metadata", "resourceVersion");
       if (live === undefined) {
         const created = await this.#admitCreate(write, withoutVersion(wanted), "CreateOptions");
-        const stored = dryRun ? created : this.#store.write(collection, key, created, 0, user.username);
+        // A resourceVersion does not prevent the creation, and a dry run returns it.
+        if (dryRun) return { status: 201, body: inVersion(resource, withVersion(created, version)) };
+        const stored = this.#store.write(collection, key, created, 0, user.username);
         if (stored === "conflict") continue;
         return { status: 201, body: inVersion(resource, stored) };
       }
       if (version === undefined && needsVersion)
-        throw invalid(
-          resource,
-          name,
-          "metadata.resourceVersion",
-          "Invalid value: 0: must be specified for an update",
-        );
+        throw invalid({ ...resource, kind: resource.resource }, name, {
+          field: "metadata.resourceVersion",
+          message: "Invalid value: 0: must be specified for an update",
+        });
       if (version !== undefined && Number(version) !== revisionOf(live)) throw conflict(resource, name);
       const attributes = this.#attributes(write, "UPDATE", wanted, live, "UpdateOptions");
       const mutated = decoded(resource, (await this.#admission.mutate(attributes, warnings)) ?? wanted);
       const prepared = prepareUpdate(resource, subresource, live, mutated);
-      await this.#admission.validate({ ...attributes, object: prepared }, warnings);
+      await this.#admission.validate({ ...attributes, object: withVersionOf(prepared, live) }, warnings);
       if (dryRun) return { status: 200, body: inVersion(resource, withVersionOf(prepared, live)) };
       if (isSameState(live, prepared)) {
         if (this.#store.get(collection, key) === live)
@@ -615,7 +613,8 @@ export class ApiServer {
         if (stored !== "conflict")
           return { status: 200, body: inVersion(resource, isGone ? withVersionOf(prepared, live) : stored) };
       }
-      if (version !== undefined || attempt === ATTEMPTS) throw conflict(resource, name);
+      // A client that named a version gets its conflict by the next attempt.
+      if (attempt === ATTEMPTS) throw conflict(resource, name);
     }
   }
 
@@ -658,12 +657,13 @@ export class ApiServer {
     for (let attempt = 1; ; attempt++) {
       const live = this.#store.get(collection, keyOf(write));
       if (live === undefined) throw notFound(resource, name);
-      checkPreconditions(resource, live, at(body, "preconditions"));
+      checkPreconditions({ ...resource, resource: resource.kind }, live, at(body, "preconditions"), name);
       if (collection === "namespaces" && ["default", "kube-system", "kube-public"].includes(name))
         throw forbidden(resource, name, "this namespace may not be deleted");
-      const attributes = this.#attributes(dryRun, "DELETE", undefined, live, "DeleteOptions");
-      await this.#admission.mutate(attributes, warnings);
-      await this.#admission.validate(attributes, warnings);
+      const { options, ...attributes } = this.#attributes(dryRun, "DELETE", undefined, live, "DeleteOptions");
+      const deletion = { ...attributes, options: { ...(isObject(body) ? body : {}), ...options } };
+      await this.#admission.mutate(deletion, warnings);
+      await this.#admission.validate(deletion, warnings);
       const marked = this.#marked(resource, live, policy, at(body, "gracePeriodSeconds"));
       if (isDryRun) return marked === undefined ? deleted(resource, live) : inVersion(resource, marked);
       if (marked === live) return inVersion(resource, live);
@@ -809,7 +809,7 @@ const SUBRESOURCES: Readonly<Record<string, readonly string[]>> = {
 function checkSubresource({ resource, subresource, name }: ResourcePath): void {
   const known = [...(resource.status ? ["status"] : []), ...(SUBRESOURCES[storedName(resource)] ?? [])];
   if (known.includes(subresource)) return;
-  throw resource.custom ? notFound(resource, name) : pageNotFound();
+  throw resource.custom ? notFound(resource, name) : noSuchResource();
 }
 
 function keyIn(namespace: string, name: string): string {
@@ -854,18 +854,17 @@ function asObject(body: Json | undefined): JsonObject {
   return body;
 }
 
-/** The object without its resourceVersion: a patch that sets one is conditional. */
-function presentedForPatch(resource: Resource, live: JsonObject): JsonObject {
-  return withoutVersion(inVersion(resource, live));
-}
-
 function withoutVersion(object: JsonObject): JsonObject {
   const { resourceVersion: _version, ...metadata } = object["metadata"] as JsonObject;
   return { ...object, metadata };
 }
 
 function withVersionOf(object: JsonObject, live: JsonObject): JsonObject {
-  const resourceVersion = String(revisionOf(live));
+  return withVersion(object, String(revisionOf(live)));
+}
+
+function withVersion(object: JsonObject, resourceVersion: string | undefined): JsonObject {
+  if (resourceVersion === undefined) return object;
   return { ...object, metadata: { ...(object["metadata"] as JsonObject), resourceVersion } };
 }
 
@@ -873,10 +872,36 @@ function jsonPatched(object: JsonObject, patch: Json): JsonObject {
   if (!Array.isArray(patch))
     throw badRequest("error decoding patch: json: cannot unmarshal object into Go value");
   const copy = structuredClone(object);
-  const [problem] = applyPatch(copy, structuredClone(patch) as Operation[]).filter((one) => one !== null);
-  if (problem !== undefined)
-    throw refusal(422, "Invalid", "the server rejected our request due to an error in our request");
+  for (const operation of structuredClone(patch) as Operation[]) {
+    // The API server's library lets a replacement add a key.
+    const parent = atPointer(copy, operation.path.slice(0, operation.path.lastIndexOf("/")));
+    const adds = operation.op === "replace" && isObject(parent);
+    const [problem] = applyPatch(copy, [adds ? { ...operation, op: "add" } : operation]);
+    if (problem !== null)
+      throw refusal(422, "Invalid", "the server rejected our request due to an error in our request", {});
+  }
   return copy;
+}
+
+/** A field that apply has emptied although a manager owns it: null, which the schema of a custom resource refuses. */
+function withoutNull(resource: Resource, name: string, object: JsonObject): JsonObject {
+  const nullIn = (value: Json | undefined, path: string): string | undefined => {
+    if (value === null) return path;
+    if (!isObject(value)) return undefined;
+    for (const [key, one] of Object.entries(value)) {
+      const found = nullIn(one, `${path}.${key}`);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  };
+  const kept = Object.entries(object).filter(([, value]) => value !== null);
+  for (const [key, value] of kept) {
+    const field = key === "metadata" ? undefined : nullIn(value, key);
+    const message = `Invalid value: "null": ${field} in body must not be null`;
+    if (field !== undefined)
+      throw invalid(resource, name, { field, message, reason: "FieldValueTypeInvalid" });
+  }
+  return Object.fromEntries(kept);
 }
 
 /** RFC 7386. */
@@ -890,19 +915,20 @@ function mergePatched(value: Json | undefined, patch: Json): Json {
   return result;
 }
 
-function checkPreconditions(resource: Resource, live: JsonObject, preconditions: Json | undefined): void {
+function checkPreconditions(
+  resource: Resource,
+  live: JsonObject | undefined,
+  preconditions: Json | undefined,
+  name: string,
+): void {
   for (const [field, text] of [
     ["uid", "UID"],
     ["resourceVersion", "ResourceVersion"],
   ] as const) {
     const wanted = stringAt(preconditions, field);
-    const stored = stringAt(live, "metadata", field);
-    if (wanted !== undefined && wanted !== stored)
-      throw conflict(
-        resource,
-        nameOf(live),
-        `Precondition failed: ${text} in precondition: ${wanted}, ${text} in object meta: ${stored}`,
-      );
+    const stored = stringAt(live, "metadata", field) ?? "";
+    const why = `Precondition failed: ${text} in precondition: ${wanted}, ${text} in object meta: ${stored}`;
+    if (wanted !== undefined && wanted !== stored) throw conflict(resource, name, why);
   }
 }
 

@@ -52,7 +52,9 @@ export function withUpdate(live: JsonObject | undefined, object: JsonObject, wri
   // A client may clear the record by an empty list; an absent one changes nothing.
   const sent = at(object, "metadata", "managedFields");
   const reset = Array.isArray(sent) && sent.length === 0 && live !== undefined;
-  const entries = reset ? [] : decode(live);
+  const entries = decode(live);
+  // An object without a record gets one by its next apply.
+  if (reset || (live !== undefined && entries.length === 0)) return withEntries(object, []);
   const base = live ?? writer.initial;
   const changes = compare(base, object, writer);
   const others = released(entries, changes, (entry) => isBy(entry, writer, "Update"));
@@ -60,7 +62,7 @@ export function withUpdate(live: JsonObject | undefined, object: JsonObject, wri
   const before = own?.fields ?? emptySet();
   const fields = union(union(difference(before, changes.removed), changes.modified), changes.added);
   const mine: Entry = { ...identity(writer, "Update"), fields, time: changedTime(own, fields, writer.time) };
-  return withEntries(object, reset ? [] : isEmpty(fields) ? others : [...others, mine]);
+  return withEntries(object, isEmpty(fields) ? others : [...others, mine]);
 }
 
 /** Server-side apply: the merged object, or the conflicts with other managers. */
@@ -72,15 +74,15 @@ export function withApply(
 ): { readonly object: JsonObject } | { readonly conflicts: readonly Conflict[] } {
   const { shape, ignores } = writer;
   const entries = decode(live);
+  if (live !== undefined && entries.length === 0) entries.push(...beforeFirstApply(live, writer));
   const own = entries.find((entry) => isBy(entry, writer, "Apply"));
   const wanted = without(config, [...UNOWNED, ...ignores]);
-  const fields = setOf(wanted, shape, []);
-  fields.own = false;
+  const fields = owned(setOf(wanted, shape, []));
   const base = live ?? writer.initial;
   const merged = merge(base, without(config, ignores), shape, []) as JsonObject;
   const others = entries.filter((entry) => entry !== own);
-  const owned = [...others.map((entry) => entry.fields), fields].reduce(union, emptySet());
-  const object = prune(merged, difference(own?.fields ?? emptySet(), owned), owned, shape, []) as JsonObject;
+  const all = [...others.map((entry) => entry.fields), fields].reduce(union, emptySet());
+  const object = prune(merged, difference(own?.fields ?? emptySet(), all), all, shape, []) as JsonObject;
   const changes = compare(base, object, writer);
   const changed = union(changes.modified, changes.added);
   const conflicts = others.flatMap((entry) =>
@@ -93,7 +95,15 @@ export function withApply(
   if (conflicts.length > 0 && !force) return { conflicts };
   const kept = released(others, changes, () => false);
   const mine: Entry = { ...identity(writer, "Apply"), fields, time: changedTime(own, fields, writer.time) };
-  return { object: withEntries(object, [...kept, mine]) };
+  return { object: withEntries(object, isEmpty(fields) ? kept : [...kept, mine]) };
+}
+
+/** The owner of all fields of an object that has no record. */
+function beforeFirstApply(live: JsonObject, writer: Writer): Entry[] {
+  const fields = compare(writer.initial, live, writer).added;
+  const { apiVersion, time } = writer;
+  const entry = { manager: "before-first-apply", apiVersion, subresource: "", time, fields };
+  return isEmpty(fields) ? [] : [{ ...entry, operation: "Update" }];
 }
 
 /** Entries of other managers without the fields that were changed or removed. */
@@ -196,12 +206,11 @@ const union = (a: FieldSet, b: FieldSet): FieldSet => combine(a, b, (x, y) => x 
 const difference = (a: FieldSet, b: FieldSet): FieldSet => combine(a, b, (x, y) => x && !y);
 const intersection = (a: FieldSet, b: FieldSet): FieldSet => combine(a, b, (x, y) => x && y);
 
-/** As messages name fields: `.data.a`, `.webhooks[name="x"].rules`. */
+/** As messages name fields: `.data.a`, `.webhooks[name="x"].rules`. Fields of one level come before those within. */
 function paths(set: FieldSet, prefix = ""): string[] {
-  const inner = [...set.parts]
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .flatMap(([part, child]) => paths(child, prefix + describePart(part)));
-  return set.own ? [prefix, ...inner] : inner;
+  const parts = [...set.parts].sort(([a], [b]) => (a < b ? -1 : 1));
+  const names = parts.filter(([, child]) => child.own).map(([part]) => prefix + describePart(part));
+  return [...names, ...parts.flatMap(([part, child]) => paths(child, prefix + describePart(part)))];
 }
 
 function describePart(part: string): string {
@@ -245,6 +254,7 @@ function step(path: readonly string[], part: string): string[] {
 
 function setOf(value: Json, shape: Shape, path: readonly string[]): FieldSet {
   const inner = elements(value, shape, path);
+  // An empty map is owned as a value, an empty list of elements is not.
   if (inner === undefined || (inner.size === 0 && isObject(value))) return emptySet(true);
   const set = emptySet();
   for (const [part, one] of inner) {
@@ -255,6 +265,14 @@ function setOf(value: Json, shape: Shape, path: readonly string[]): FieldSet {
   return set;
 }
 
+/** No manager owns the object itself or its metadata as a whole. */
+function owned(set: FieldSet): FieldSet {
+  set.own = false;
+  const metadata = set.parts.get("f:metadata");
+  if (metadata !== undefined) metadata.own = false;
+  return difference(set, emptySet());
+}
+
 interface Changes {
   readonly added: FieldSet;
   readonly removed: FieldSet;
@@ -263,7 +281,13 @@ interface Changes {
 
 function compare(before: JsonObject, after: JsonObject, { shape, ignores }: Writer): Changes {
   const skipped = [...UNOWNED, ...ignores];
-  return compareValues(without(before, skipped), without(after, skipped), shape, []);
+  const { added, removed, modified } = compareValues(
+    without(before, skipped),
+    without(after, skipped),
+    shape,
+    [],
+  );
+  return { added: owned(added), removed: owned(removed), modified: owned(modified) };
 }
 
 function compareValues(
@@ -273,8 +297,13 @@ function compareValues(
   path: readonly string[],
 ): Changes {
   const changes = { added: emptySet(), removed: emptySet(), modified: emptySet() };
-  const old = elements(before, shape, path);
-  const now = elements(after, shape, path);
+  // A null that replaces a map or a list has lost its elements, no more.
+  const inner = (value: Json | undefined, other: Json | undefined) =>
+    value === null && elements(other, shape, path) !== undefined
+      ? new Map<string, Json>()
+      : elements(value, shape, path);
+  const old = inner(before, after);
+  const now = inner(after, before);
   if (before === undefined) changes.added.own = true;
   else if (after === undefined) changes.removed.own = true;
   else if ((old === undefined || now === undefined) && !equal(before, after)) changes.modified.own = true;
@@ -329,7 +358,10 @@ function rebuilt(parts: ReadonlyMap<string, Json>, isList: boolean): Json {
     : Object.fromEntries([...parts].map(([part, value]) => [part.slice(2), value]));
 }
 
-/** Removes fields that the manager no longer applies and that no manager owns. `undefined`: nothing is left. */
+/**
+ * Removes fields that the manager no longer applies and that no manager owns. An element of a list goes if no manager
+ * owns the element itself. A map or list that becomes empty goes, too; it becomes null if a manager owns a part of it.
+ */
 function prune(
   value: Json,
   gone: FieldSet,
@@ -338,20 +370,17 @@ function prune(
   path: readonly string[],
 ): Json | undefined {
   const inner = elements(value, shape, path);
-  if (gone.own && isEmpty(owned)) return undefined;
   if (inner === undefined || isEmpty(gone)) return value;
   const result = new Map<string, Json>();
   for (const [part, one] of inner) {
-    const lost = gone.parts.get(part);
-    const left =
-      lost === undefined
-        ? one
-        : prune(one, lost, owned.parts.get(part) ?? emptySet(), shape, step(path, part));
+    const lost = gone.parts.get(part) ?? emptySet();
+    const kept = owned.parts.get(part) ?? emptySet();
+    if (lost.own && (!part.startsWith("f:") || isEmpty(kept))) continue;
+    const left = prune(one, lost, kept, shape, step(path, part));
     if (left !== undefined) result.set(part, left);
   }
-  return result.size === 0 && path.length > 0 && isEmpty(owned)
-    ? undefined
-    : rebuilt(result, Array.isArray(value));
+  if (result.size > 0 || inner.size === 0 || path.length === 0) return rebuilt(result, Array.isArray(value));
+  return isEmpty(owned) ? undefined : null;
 }
 
 function without(object: JsonObject, skipped: readonly (readonly string[])[]): JsonObject {

@@ -2,7 +2,7 @@ import { at, type JsonObject } from "../../../src/core/json.ts";
 import { labelsOf } from "../../../src/core/kubernetes/object.ts";
 import { compileSelector, matches } from "../../../src/core/kubernetes/selectors/label-selector.ts";
 import type { Resource } from "./resources.ts";
-import { badRequest, pageNotFound } from "./status.ts";
+import { badRequest, noSuchResource, pageNotFound } from "./status.ts";
 
 /** A request to a resource: its path and query, parsed. */
 export interface ResourcePath {
@@ -27,8 +27,9 @@ export function parseResourcePath(url: URL, served: readonly Resource[]): Resour
     return { resource: inNamespace, namespace: second, name: fourth, subresource: fifth, query };
   const resource = find(first);
   const isObjectOfNamespace = resource?.namespaced === true && second !== "";
-  if ((api !== "api" && api !== "apis") || resource === undefined || isObjectOfNamespace)
-    throw pageNotFound();
+  const isServed = served.some((one) => one.group === group && one.version === version);
+  if ((api !== "api" && api !== "apis") || !isServed) throw pageNotFound();
+  if (resource === undefined || isObjectOfNamespace) throw noSuchResource();
   return { resource, namespace: "", name: second, subresource: third ?? "", query };
 }
 
@@ -109,9 +110,12 @@ export function readContinueToken(text: string): Continuation {
 }
 
 /** A resourceVersion of a query; `undefined` if absent. */
-export function versionIn(query: URLSearchParams): number | undefined {
+export function versionIn(
+  query: URLSearchParams,
+  refuse = (): Error => badRequest("invalid resource version"),
+): number | undefined {
   const text = query.get("resourceVersion") ?? "";
   if (text === "") return undefined;
-  if (!/^\d+$/.test(text)) throw badRequest(`invalid resource version: ${text}`);
+  if (!/^\d+$/.test(text)) throw refuse();
   return Number(text);
 }

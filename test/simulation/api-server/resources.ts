@@ -120,7 +120,7 @@ const LISTS: readonly (readonly [RegExp, readonly string[] | "set"])[] = [
 
 /** Maps that are one value: selectors and references. */
 const ATOMIC_MAP =
-  /(^|\.)(selector|nodeSelector|labelSelector|namespaceSelector|objectSelector|podSelector|roleRef|configMapKeyRef|secretKeyRef|fieldRef|resourceFieldRef|nodeSelectorTerms)$/;
+  /(^|\.)(selector|nodeSelector|labelSelector|namespaceSelector|objectSelector|podSelector|roleRef|configMapKeyRef|secretKeyRef|fieldRef|resourceFieldRef|nodeSelectorTerms)$|^metadata\.ownerReferences\.\*$/;
 
 const builtInShape: Shape = (path) => {
   const text = path.join(".");

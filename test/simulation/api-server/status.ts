@@ -50,7 +50,12 @@ export function notFound(resource: Named, name: string): Refusal {
   return refusal(404, "NotFound", message, detailsOf(resource, name));
 }
 
-/** A path that no resource has. */
+/** A resource or subresource that a served group does not have. */
+export function noSuchResource(): Refusal {
+  return refusal(404, "NotFound", "the server could not find the requested resource", {});
+}
+
+/** A path that no group has. */
 export function pageNotFound(): Refusal {
   return new Refusal(404, "404 page not found\n");
 }
@@ -78,19 +83,23 @@ export function applyConflict(conflicts: readonly { manager: string; operation: 
   return refusal(409, "Conflict", message, { causes });
 }
 
-export function invalid(
-  { group, kind }: Named,
-  name: string,
-  field: string,
-  message: string,
-  reason = "FieldValueInvalid",
-): Refusal {
-  const full = `${group === "" ? kind : `${kind}.${group}`} ${JSON.stringify(name)} is invalid: ${field}: ${message}`;
+/** A field that can't have its value. */
+export interface FieldProblem {
+  readonly field: string;
+  readonly message: string;
+  /** @default FieldValueInvalid */
+  readonly reason?: string;
+}
+
+export function invalid({ group, kind }: Named, name: string, ...problems: readonly FieldProblem[]): Refusal {
+  const texts = problems.map(({ field, message }) => `${field}: ${message}`);
+  const all = texts.length === 1 ? texts[0] : `[${texts.join(", ")}]`;
+  const full = `${group === "" ? kind : `${kind}.${group}`} ${JSON.stringify(name)} is invalid: ${all}`;
   return refusal(422, "Invalid", full, {
     ...(name === "" ? {} : { name }),
     ...(group === "" ? {} : { group }),
     kind,
-    causes: [{ reason, message, field }],
+    causes: problems.map(({ reason = "FieldValueInvalid", message, field }) => ({ reason, message, field })),
   });
 }
 

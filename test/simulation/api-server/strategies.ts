@@ -4,7 +4,7 @@ import { checkDnsLabel, checkSubdomain } from "../../../src/core/kubernetes/name
 import { nameOf } from "../../../src/core/kubernetes/object.ts";
 import { BUILT_IN_WORKLOADS } from "../../../src/core/kubernetes/workloads.ts";
 import { type Resource, storedName } from "./resources.ts";
-import { conflict, invalid } from "./status.ts";
+import { type FieldProblem, invalid } from "./status.ts";
 
 /** What the API server does to an object of a kind before it stores it. Pure. */
 
@@ -133,18 +133,19 @@ export function prepareCreate(
 ): JsonObject {
   const name = nameOf(object);
   if (name === "")
-    throw invalid(
-      resource,
-      "",
-      "metadata.name",
-      "Required value: name or generateName is required",
-      "FieldValueRequired",
-    );
+    throw invalid(resource, "", {
+      field: "metadata.name",
+      message: "Required value: name or generateName is required",
+      reason: "FieldValueRequired",
+    });
   const checkName =
     resource.kind === "Namespace" || resource.kind === "Service" ? checkDnsLabel : checkSubdomain;
   const problem = hasFreeName(resource) ? undefined : checkName(name);
   if (problem !== undefined)
-    throw invalid(resource, name, "metadata.name", `Invalid value: ${JSON.stringify(name)}: ${problem}`);
+    throw invalid(resource, name, {
+      field: "metadata.name",
+      message: `Invalid value: ${JSON.stringify(name)}: ${problem}`,
+    });
   const {
     deletionTimestamp: _deleted,
     deletionGracePeriodSeconds: _grace,
@@ -195,20 +196,25 @@ export function prepareUpdate(
   const before = live["metadata"] as JsonObject;
   const sent = merged["metadata"] as JsonObject;
   const name = nameOf(live);
-  const uid = stringAt(sent, "uid") ?? "";
-  if (uid !== "" && uid !== before["uid"])
-    throw conflict(
-      resource,
-      name,
-      `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${String(before["uid"])}`,
-    );
+  const problems: FieldProblem[] = [];
   const isDeleted = before["deletionTimestamp"] !== undefined;
   const fresh = listAt(sent, "finalizers").filter((one) => !listAt(before, "finalizers").includes(one));
   if (isDeleted && fresh.length > 0) {
     const list = `[]string{${fresh.map((one) => JSON.stringify(one)).join(", ")}}`;
-    const why = `Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers ${list}`;
-    throw invalid(resource, name, "metadata.finalizers", why, "FieldValueForbidden");
+    problems.push({
+      field: "metadata.finalizers",
+      message: `Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers ${list}`,
+      reason: "FieldValueForbidden",
+    });
   }
+  const uid = stringAt(sent, "uid") ?? "";
+  if (uid !== "" && uid !== before["uid"])
+    problems.push({
+      field: "metadata.uid",
+      message: `Invalid value: ${JSON.stringify(uid)}: field is immutable`,
+    });
+  // The metadata of custom resources is validated twice.
+  if (problems.length > 0) throw invalid(resource, name, ...problems, ...(resource.custom ? problems : []));
   const kept = Object.fromEntries(
     ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"].map(
       (field) => [field, before[field]],
@@ -245,7 +251,6 @@ function ownPart(resource: Resource, subresource: string, live: JsonObject, obje
         ...whole,
         metadata: {
           ...stored,
-          uid: metadata["uid"] ?? stored["uid"],
           ...(managedFields === undefined ? {} : { managedFields }),
         },
       }

@@ -138,7 +138,6 @@ export class Watch {
     if (this.queue.ended || this.#initialEnd !== undefined) return;
     const metadata = {
       resourceVersion: String(this.#revision),
-      creationTimestamp: null,
       ...(annotations === undefined ? {} : { annotations }),
     };
     this.queue.push({ type: "BOOKMARK", object: { ...this.#options.bookmark(), metadata } });
