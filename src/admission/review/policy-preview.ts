@@ -104,7 +104,7 @@ async function* podPages(
   for (let read = 0; read < MOST_PODS && remaining() > 0; ) {
     const [fact] = (await asked) ?? [];
     if (fact === undefined || !("found" in fact) || !Array.isArray(fact.found)) {
-      if (fact === undefined || remaining() <= 0) return;
+      if (fact === undefined) return;
       if ("absent" in fact) return yield { pods: [], last: true };
       throw new Error(failureOf(fact) ?? "not a list");
     }
