@@ -119,6 +119,8 @@ function limitExceeded(
   const now = world.runtime.now;
   // An API server ends a request after 34 s. Without usher, by an edited or opened webhook, no count is exact.
   const isAdmitted = now - (world.admitted.get(key) ?? -60_000) <= 35_000;
+  // A later project of the same name needs an answer of its own.
+  world.admitted.delete(key);
   if (by === user && !isAdmitted) unchecked.add(user);
   if (isAdmitted) world.counted.add(key);
   else world.counted.delete(key);
