@@ -121,7 +121,9 @@ function defaultedWebhook(entry: JsonObject, kind: string): JsonObject {
     ...(isObject(service)
       ? { clientConfig: { ...(entry["clientConfig"] as JsonObject), service: { port: 443, ...service } } }
       : {}),
-    rules: listAt(entry, "rules").map((rule) => ({ scope: "*", ...(rule as JsonObject) })),
+    ...(entry["rules"] === undefined
+      ? {}
+      : { rules: listAt(entry, "rules").map((rule) => ({ scope: "*", ...(rule as JsonObject) })) }),
   };
 }
 
