@@ -2,7 +2,7 @@
 // process.
 import { useSignal } from "@preact/signals";
 import { render } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { Overview } from "../model.ts";
 import { ExplainView } from "./explain.tsx";
 import { LiveView } from "./live.tsx";
@@ -143,7 +143,7 @@ function Search({ views }: { readonly views: readonly ViewLink[] }) {
     addEventListener("keydown", onKeyDown);
     return () => removeEventListener("keydown", onKeyDown);
   }, []);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (open.value) dialog.current?.showModal();
     else dialog.current?.close();
   }, [open.value]);

@@ -1,7 +1,7 @@
 // Parts that several views share.
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useRef } from "preact/hooks";
 import type {
   LensValue,
   LocatedProblem,
@@ -427,10 +427,11 @@ export function Finder(props: {
   const active = useSignal(0);
   const open = useSignal(false);
   const input = useRef<HTMLInputElement>(null);
-  useEffect(() => {
+  // Both before the next key: an effect after the next frame would lose what is typed until then.
+  useLayoutEffect(() => {
     if (props.autoFocus === true) input.current?.focus();
   }, []);
-  useEffect(() => {
+  useLayoutEffect(() => {
     text.value = props.value ?? "";
   }, [props.value]);
   useEffect(() => {
