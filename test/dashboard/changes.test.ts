@@ -179,6 +179,7 @@ test("hostile names run nothing and break no layout in any view", async () => {
     expect([path, (await page.content()).includes("not-to-be-seen")]).toEqual([path, false]);
   }
   await page.goto(`${origin}/nodes`);
+  await page.getByRole("heading").first().waitFor();
   await page.keyboard.press("Control+k");
   await page.getByRole("combobox", { name: "Search" }).fill("<");
   await page.getByRole("option").first().waitFor();

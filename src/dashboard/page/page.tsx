@@ -129,7 +129,7 @@ function SignedOut() {
 function Search({ views }: { readonly views: readonly ViewLink[] }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const open = useSignal(false);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const onKeyDown = (event: KeyboardEvent): void => {
       const typing =
         event.target instanceof Element && event.target.closest("input, textarea, select") !== null;
