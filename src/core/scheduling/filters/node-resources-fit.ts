@@ -8,6 +8,8 @@ import type { PreparedWorld } from "../prepared-world.ts";
 const FIRST: readonly string[] = ["cpu", "memory", "ephemeral-storage"];
 /** The version since which device classes may provide extended resources. */
 const DEVICE_CLASSES_SINCE = 36;
+/** The version since which a request beyond a node's capacity can't be resolved by preemption. */
+const NEVER_SINCE = 34;
 
 interface Wanted {
   readonly name: string;
@@ -45,7 +47,7 @@ export const NODE_RESOURCES_FIT: Filter = {
         if (Number.isNaN(free) || Number.isNaN(one.amount)) open ||= one.name;
         else if (one.amount > free) {
           reasons.push(one.reason);
-          never ||= one.amount > capacity;
+          never ||= world.minor >= NEVER_SINCE && one.amount > capacity;
         }
       }
       if (reasons.length === 0 && open === "" && placed === undefined) open = "placed pods";

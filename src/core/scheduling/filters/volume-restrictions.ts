@@ -10,6 +10,10 @@ const IN_USE = resolvable(
   NAME,
   "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod",
 );
+const IN_USE_BEFORE_1_34 = resolvable(
+  NAME,
+  "node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode",
+);
 
 /** Disks that two pods on one node can't share, and claims that one pod alone may use. */
 export const VOLUME_RESTRICTIONS: Filter = {
@@ -34,13 +38,14 @@ export const VOLUME_RESTRICTIONS: Filter = {
     if (disks.length === 0 && !exclusive) return SKIPS;
     if (placed === undefined) return unknown(NAME, "the pods of the nodes are not in the view");
     const others = placed.withVolumes;
+    const inUse = world.minor >= 34 ? IN_USE : IN_USE_BEFORE_1_34;
     const isUsed = (node: number): boolean =>
       (others.get(node) ?? []).some((other) =>
         listAt(other, "spec", "volumes").some((volume) => disks.some((disk) => conflict(disk, volume))),
       );
     return {
       kind: "filters",
-      judge: (node) => (disks.length > 0 && isUsed(node) ? DISK : exclusive ? IN_USE : undefined),
+      judge: (node) => (disks.length > 0 && isUsed(node) ? DISK : exclusive ? inUse : undefined),
     };
   },
 };
