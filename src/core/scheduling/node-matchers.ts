@@ -5,6 +5,7 @@ import {
   meetsNodeRequirement,
   type NodeTerm,
 } from "../kubernetes/selectors/node-selector.ts";
+import type { Taint } from "../kubernetes/taints.ts";
 import { toleratesAll } from "../kubernetes/tolerations.ts";
 import type { NodeTable } from "./node-table.ts";
 
@@ -65,6 +66,17 @@ export function toleranceOf(
     return toleratesAll(all, taints) ? "gated" : "untolerated";
   });
   return (node) => found[classes[node] ?? 0] ?? "untolerated";
+}
+
+/** The first taint that keeps a pod off a node, without comparisons of numbers. */
+export function untoleratedTaint(
+  tolerations: readonly Json[],
+  nodes: NodeTable,
+): (node: number) => Taint | undefined {
+  const plain = tolerations.filter((toleration) => !COMPARISONS.has(own(toleration, "operator")));
+  const { classes, values } = nodes.taints;
+  const found = values.map((taints) => taints.find((taint) => !toleratesAll(plain, [taint])));
+  return (node) => found[classes[node] ?? 0];
 }
 
 const COMPARISONS: ReadonlySet<Json | undefined> = new Set(["Gt", "Lt"]);
