@@ -58,25 +58,31 @@ export function toleranceOf(
   nodes: NodeTable,
   minor: number,
 ): (node: number) => Tolerance {
-  const plain = tolerations.filter((toleration) => !COMPARISONS.has(own(toleration, "operator")));
+  const plain = plainOf(tolerations);
   const all = minor >= COMPARISONS_SINCE ? tolerations : plain;
-  const { classes, values } = nodes.taints;
-  const found = values.map((taints): Tolerance => {
+  return byTaints(nodes, (taints) => {
     if (toleratesAll(plain, taints)) return "tolerated";
     return toleratesAll(all, taints) ? "gated" : "untolerated";
   });
-  return (node) => found[classes[node] ?? 0] ?? "untolerated";
 }
 
-/** The first taint that keeps a pod off a node, without comparisons of numbers. */
-export function untoleratedTaint(
-  tolerations: readonly Json[],
-  nodes: NodeTable,
-): (node: number) => Taint | undefined {
-  const plain = tolerations.filter((toleration) => !COMPARISONS.has(own(toleration, "operator")));
-  const { classes, values } = nodes.taints;
-  const found = values.map((taints) => taints.find((taint) => !toleratesAll(plain, [taint])));
-  return (node) => found[classes[node] ?? 0];
+/** The first taint that keeps a pod off a node, by tolerations that compare no numbers. */
+export function firstUntolerated(tolerations: readonly Json[], taints: readonly Taint[]): Taint | undefined {
+  const plain = plainOf(tolerations);
+  return taints.find((taint) => !toleratesAll(plain, [taint]));
+}
+
+/** Nodes with the same taints are judged once. */
+export function byTaints<Outcome>(
+  { taints: { classes, values } }: NodeTable,
+  judge: (taints: readonly Taint[]) => Outcome,
+): (node: number) => Outcome {
+  const found = values.map(judge);
+  return (node) => found[classes[node] as number] as Outcome;
+}
+
+function plainOf(tolerations: readonly Json[]): Json[] {
+  return tolerations.filter((toleration) => !COMPARISONS.has(own(toleration, "operator")));
 }
 
 const COMPARISONS: ReadonlySet<Json | undefined> = new Set(["Gt", "Lt"]);

@@ -28,6 +28,32 @@ describe("feasibleNodes", () => {
     );
   });
 
+  test.each([
+    ["1.33", "2 node(s) had untolerated taint {dedicated: edge}"],
+    ["1.34", "2 node(s) had untolerated taint(s)"],
+  ] as const)(
+    "words taints as kube-scheduler %s does, and groups nodes with the same ones",
+    (release, reason) => {
+      const nodes = [node("a"), node("b", TAINTED), node("c", TAINTED)];
+      const found = feasibleNodes({ spec: {} }, prepareWorld({ ...EMPTY_WORLD, nodes, release }));
+      expect(found.groups.map(({ nodes: names }) => names)).toEqual([["a"], ["b", "c"]]);
+      expect(found.summary).toContain(reason);
+    },
+  );
+
+  test.each([
+    ["1.33", true],
+    ["1.34", false],
+  ] as const)(
+    "kube-scheduler %s tries preemption for a pod that is larger than the node: %s",
+    (release, tried) => {
+      const pod = { spec: { priority: 5, containers: [requesting({ cpu: "1000000" })] } };
+      const pods = [placedPod("a", { priority: 1, containers: [requesting({ cpu: "1" })] })];
+      const found = feasibleNodes(pod, prepareWorld({ ...EMPTY_WORLD, nodes: [node("a")], pods, release }));
+      expect(found).toMatchObject({ fails: 1, preemption: tried ? ["a"] : [] });
+    },
+  );
+
   test("rejects a gated pod for every node", () => {
     const pod = { spec: { schedulingGates: [{ name: "a" }, { name: "b" }] } };
     const found = feasibleNodes(pod, prepareWorld({ ...EMPTY_WORLD, nodes: [node("a"), node("b")] }));

@@ -1,7 +1,13 @@
 import { type JsonObject, listAt } from "../../json.ts";
 import type { Taint } from "../../kubernetes/taints.ts";
 import { type Filter, type FilterOutcome, unknown, unresolvable } from "../filter.ts";
-import { GATED_TOLERATION, type Tolerance, toleranceOf, untoleratedTaint } from "../node-matchers.ts";
+import {
+  byTaints,
+  firstUntolerated,
+  GATED_TOLERATION,
+  type Tolerance,
+  toleranceOf,
+} from "../node-matchers.ts";
 import type { PreparedWorld } from "../prepared-world.ts";
 
 const OUTCOMES: Readonly<Record<Tolerance, FilterOutcome>> = {
@@ -22,11 +28,12 @@ function namedOutcome(taint: Taint | undefined): FilterOutcome {
 export const TAINT_TOLERATION: Filter = {
   name: "TaintToleration",
   forPod: (pod: JsonObject, { nodes, minor }: PreparedWorld) => {
+    const tolerations = listAt(pod, "spec", "tolerations");
     if (minor < COUNTED_SINCE) {
-      const taintOf = untoleratedTaint(listAt(pod, "spec", "tolerations"), nodes);
-      return { kind: "filters", judge: (node) => namedOutcome(taintOf(node)) };
+      const judge = byTaints(nodes, (taints) => namedOutcome(firstUntolerated(tolerations, taints)));
+      return { kind: "filters", judge };
     }
-    const tolerance = toleranceOf(listAt(pod, "spec", "tolerations"), nodes, minor);
+    const tolerance = toleranceOf(tolerations, nodes, minor);
     return { kind: "filters", judge: (node) => OUTCOMES[tolerance(node)] };
   },
 };
