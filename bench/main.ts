@@ -68,7 +68,7 @@ const BUSY = 0.3;
 const options = optionsOf(process.argv.slice(2), {
   alone: Object.keys(PARTS),
   cluster: Object.keys(CLUSTER_PARTS),
-  rivals: CONTENDERS,
+  rivals: [...Object.keys(CONTESTS), ...CONTENDERS],
 });
 if ("text" in options) {
   (options.code === 0 ? process.stdout : process.stderr).write(options.text);
@@ -78,9 +78,10 @@ if ("text" in options) {
 const cores = availableParallelism();
 const [busy = 0] = loadavg();
 const machine = { node: process.version, processor: cpus()[0]?.model ?? "unknown", cores, loadBefore: busy };
+const contests = Object.values(CONTESTS).filter(({ name }) => options.only.includes(name));
 const parts = options.rivals
   ? Object.fromEntries(
-      Object.values(CONTESTS).map((contest) => [
+      (contests.length > 0 ? contests : Object.values(CONTESTS)).map((contest) => [
         contest.name,
         (on: ClusterServers) => rivals(on, options.only, contest),
       ]),

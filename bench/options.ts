@@ -20,7 +20,7 @@ function usage({ alone, cluster, rivals }: Parts): string {
   return `npm run bench -- [--cluster|--rivals] [--quick] [--only NAME]… [--json FILE]
 
   --cluster    on a real control plane instead, started for it; needs Go, or a cache that has been filled before
-  --rivals     usher beside in-tree policies, kyverno and gatekeeper on a real control plane: half an hour, and the first
+  --rivals     usher beside in-tree policies, kyverno and gatekeeper on a real control plane: forty minutes, and the first
                time as long again to build them; needs Go
   --quick      a minute, with --cluster three; only reports, a missed target is no failure
   --only NAME  one part; may be repeated. Parts: ${alone.join(", ")}; with --cluster: ${cluster.join(", ")};

@@ -1,7 +1,7 @@
-// Two contests, and the policies of each contender. In one, policies add a required node affinity term and a toleration
-// to a pod at its creation; in the other they refuse a pod that asks for the nodes of the control plane. All contenders of
-// a contest have the same effect on its pods.
-import type { JsonObject } from "../../src/core/json.ts";
+// The contests, and the policies of each contender: policies add a required node affinity term and a toleration to a pod
+// at its creation, refuse a pod that asks for the nodes of the control plane, or judge a pod by the Pod Security Standard
+// restricted. All contenders of a contest have the same effect on its pods.
+import { type JsonObject, listAt } from "../../src/core/json.ts";
 import { controlPlanePolicy } from "../../test/builders/guard.ts";
 import type { Identity } from "../../test/cluster/access/identity.ts";
 
@@ -18,12 +18,22 @@ export function namespaceOf(name: ContenderName): string {
   return `by-${name}`;
 }
 
-export function namespaceObject(name: ContenderName): JsonObject {
+/** Azure adds the expression that excludes this label to every webhook, and usher leaves it there. */
+export const NOT_FOR_USHER = "kubernetes.azure.com/managedby";
+
+export function namespaceObject(name: ContenderName, { judged }: Contest): JsonObject {
   const namespace = namespaceOf(name);
   return {
     apiVersion: "v1",
     kind: "Namespace",
-    metadata: { name: namespace, labels: { [LABEL]: namespace } },
+    metadata: {
+      name: namespace,
+      labels: {
+        [LABEL]: namespace,
+        ...(name === "usher" ? {} : { [NOT_FOR_USHER]: "aks" }),
+        ...(judged?.includes(name) ? { "pod-security.kubernetes.io/enforce": "restricted" } : {}),
+      },
+    },
   };
 }
 
@@ -248,12 +258,38 @@ function guardedByUsher(): Policy[] {
   return [{ path: `/apis/${api}/nodeschedulingpolicies`, object: controlPlanePolicy({ mode: "Enable" }) }];
 }
 
+/** Its rule for Pod Security has the library of Kubernetes inside. */
+function securedByKyverno(): Policy[] {
+  const api = "kyverno.io/v1";
+  const resources = { kinds: ["Pod"], operations: ["CREATE"], namespaces: [namespaceOf("kyverno")] };
+  const rule = {
+    name: "restricted",
+    match: { any: [{ resources }] },
+    validate: { failureAction: "Enforce", podSecurity: { level: "restricted", version: "latest" } },
+  };
+  const annotations = { "pod-policies.kyverno.io/autogen-controllers": "none" };
+  const object: JsonObject = {
+    apiVersion: api,
+    kind: "ClusterPolicy",
+    metadata: { name: "rival-restricted", annotations },
+    spec: { background: false, failurePolicy: "Fail", rules: [rule] },
+  };
+  return [{ path: `/apis/${api}/clusterpolicies`, object }];
+}
+
 const OFF = { enabled: false };
 
 export interface Contest {
-  readonly name: "placing" | "guarding";
+  readonly name: "placing" | "guarding" | "refusing" | "passing";
   readonly title: string;
+  /** The pods that are created. */
   readonly pod: () => JsonObject;
+  /** A pod that shows whether the policies are in force; absent: the created pods do. */
+  readonly probe?: () => JsonObject;
+  /** Contenders whose namespace has a label of Pod Security. The API server's plugin judges all of them but usher's. */
+  readonly judged?: readonly ContenderName[];
+  /** Contenders that can't take part, with the reason. */
+  readonly absent?: Partial<Record<ContenderName, string>>;
   /** Creates the pods. */
   readonly as: Identity;
   /** The objects of policy `i`; `variant` tells an edited one from the first. A contender without policies is not in it. */
@@ -272,6 +308,47 @@ export interface Contest {
 const CREATOR: Identity = { user: "mallory" };
 
 const none = (): Policy[] => [];
+
+/** A pod that restricted allows. */
+function restrictedPod(): JsonObject {
+  const pod = podWith({
+    securityContext: { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } },
+  });
+  const securityContext = { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } };
+  const containers = listAt(pod, "spec", "containers").map((one) => ({
+    ...(one as JsonObject),
+    securityContext,
+  }));
+  return { ...pod, spec: { ...(pod["spec"] as JsonObject), containers } };
+}
+
+/** In these two usher judges in place of the API server's plugin, in its namespace alone. */
+const SECURING: Omit<Contest, "name" | "title" | "pod"> = {
+  as: CREATOR,
+  judged: ["in-tree", "usher"],
+  absent: {
+    gatekeeper:
+      "its rules for Pod Security are a library of their own, which the Go module proxy does not have (github.com/open-policy-agent/gatekeeper-library: 403, not available)",
+  },
+  policies: { nothing: none, "in-tree": none, usher: none, kyverno: securedByKyverno },
+  outcome: (status, body) =>
+    status === 201
+      ? undefined
+      : /violates PodSecurity|validation rule 'restricted'/i.test(JSON.stringify(body))
+        ? "refused"
+        : `${status}: ${JSON.stringify(body).slice(0, 300)}`,
+  expected: () => "refused",
+  many: false,
+  usher: {
+    modules: {
+      "pod-os": { podSecurity: { mode: "Replace" } },
+      placement: OFF,
+      "node-labels": OFF,
+      "node-guard": OFF,
+      "project-limit": OFF,
+    },
+  },
+};
 
 export const CONTESTS: Readonly<Record<Contest["name"], Contest>> = {
   placing: {
@@ -321,5 +398,18 @@ export const CONTESTS: Readonly<Record<Contest["name"], Contest>> = {
         "project-limit": OFF,
       },
     },
+  },
+  refusing: {
+    name: "refusing",
+    title: "Pods that violate the Pod Security Standard restricted, and are refused",
+    pod: () => podWith({}),
+    ...SECURING,
+  },
+  passing: {
+    name: "passing",
+    title: "Pods that the Pod Security Standard restricted allows",
+    pod: restrictedPod,
+    probe: () => podWith({}),
+    ...SECURING,
   },
 };

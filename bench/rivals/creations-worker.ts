@@ -20,16 +20,17 @@ export interface Created {
 }
 
 serveWorker(async (cluster, { contest, by, pods, perSecond }: Creations): Promise<Created> => {
-  const { pod, as, outcome } = CONTESTS[contest];
+  const { pod, probe, as, outcome } = CONTESTS[contest];
   const took: number[] = [];
   const started = performance.now();
   const create = async (): Promise<void> => {
     const asked = performance.now();
     const { status, body } = await cluster.request("POST", podsPath(by), pod(), as);
     took.push(performance.now() - asked);
-    // A pod that passes as it is is faster, and measures nothing.
-    if ((outcome(status, body as JsonObject) === undefined) !== (by === "nothing"))
-      throw new Error(`${by} has no effect on a pod: ${status}`);
+    // A pod that passes as it is is faster, and measures nothing, unless it should pass.
+    const effect = outcome(status, body as JsonObject);
+    if ((effect === undefined) !== (by === "nothing" || probe !== undefined))
+      throw new Error(`${by}: a pod is ${effect ?? "not changed or refused"}: ${status}`);
   };
   if (perSecond === undefined) await inParallel(pods, CREATORS, create);
   else {

@@ -1,19 +1,26 @@
 // `npm run bench -- --rivals`: usher beside what people would use in its place, through one API server.
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type JsonObject, listAt } from "../../src/core/json.ts";
 import { nameOf } from "../../src/core/kubernetes/object.ts";
 import { eventually } from "../../test/cluster/access/wait.ts";
-import { type Cluster, startCluster } from "../../test/cluster/cluster.ts";
+import { type Cluster, type ClusterOptions, startCluster } from "../../test/cluster/cluster.ts";
 import { inParallel } from "../cluster/parallel.ts";
 import { startWorker, type Worker } from "../cluster/worker-process.ts";
 import { count, time } from "../report/number.ts";
 import type { Result, Row } from "../report/result.ts";
 import { quantile, spreadOf } from "../report/statistics.ts";
 import type { Servers } from "../servers/servers.ts";
-import { CONTENDERS, type ContenderName, type Contest, podsPath, SELECTED } from "./contenders.ts";
+import {
+  CONTENDERS,
+  type ContenderName,
+  type Contest,
+  namespaceOf,
+  podsPath,
+  SELECTED,
+} from "./contenders.ts";
 import type { Created, Creations } from "./creations-worker.ts";
 import { type Contender, prepare, STARTS, usedByApiServer } from "./start.ts";
 
@@ -47,10 +54,11 @@ interface Latency {
   readonly p99: number;
 }
 
-/** One contest; `only`: of these contenders. */
+/** One contest; `only`: of these contenders, if it names any. */
 export async function rivals(servers: Servers, only: readonly string[], contest: Contest): Promise<Result> {
-  const names = CONTENDERS.filter(
-    (name) => contest.policies[name] !== undefined && (only.length === 0 || only.includes(name)),
+  const chosen = CONTENDERS.filter((name) => only.includes(name));
+  const names = (chosen.length > 0 ? chosen : CONTENDERS).filter(
+    (name) => contest.policies[name] !== undefined,
   );
   const { rounds, pods, slowPods, warmPods, ...plan } = servers.quick ? QUICK : FULL;
   const sizes = contest.many ? plan.sizes : [1];
@@ -58,10 +66,10 @@ export async function rivals(servers: Servers, only: readonly string[], contest:
     `${contest.name}: starting a control plane and the contenders; the first time they are built …`,
   );
   const scratch = mkdtempSync(join(tmpdir(), "usher-rivals-"));
-  await using cluster = await startCluster();
+  await using cluster = await startCluster(pluginOptions(scratch, contest));
   await prepare(cluster, names, contest);
   const contenders: Contender[] = [];
-  const absent = new Map<ContenderName, string>();
+  const absent = new Map(Object.entries(contest.absent ?? {}) as [ContenderName, string][]);
   const samples: Sample[] = [];
   try {
     for (const name of names) {
@@ -101,6 +109,23 @@ export async function rivals(servers: Servers, only: readonly string[], contest:
     rmSync(scratch, { recursive: true, force: true });
   }
   return resultOf(contest, samples, absent, { rounds, sizes, pods });
+}
+
+/** The plugin PodSecurity of the API server leaves usher's namespace to usher. */
+function pluginOptions(scratch: string, { judged }: Contest): ClusterOptions {
+  if (judged === undefined) return {};
+  const file = join(scratch, "admission.json");
+  const configuration = {
+    apiVersion: "pod-security.admission.config.k8s.io/v1",
+    kind: "PodSecurityConfiguration",
+    exemptions: { namespaces: [namespaceOf("usher")] },
+  };
+  const plugins = [{ name: "PodSecurity", configuration }];
+  writeFileSync(
+    file,
+    JSON.stringify({ apiVersion: "apiserver.config.k8s.io/v1", kind: "AdmissionConfiguration", plugins }),
+  );
+  return { flags: { "kube-apiserver": [`--admission-control-config-file=${file}`] } };
 }
 
 async function measure(
@@ -175,9 +200,9 @@ class Field {
 
   /** Of a dry run. */
   async #outcome(): Promise<string | undefined> {
-    const { pod, as, outcome } = this.contest;
+    const { pod, probe = pod, as, outcome } = this.contest;
     const path = `${podsPath(this.#by)}?dryRun=All`;
-    const { status, body } = await this.cluster.request("POST", path, pod(), as);
+    const { status, body } = await this.cluster.request("POST", path, probe(), as);
     return outcome(status, body as JsonObject);
   }
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { parseAllDocuments } from "yaml";
 import { makeCertificate, namesFor } from "../../src/admission/tls/certificate.ts";
 import type { JsonObject } from "../../src/core/json.ts";
-import { listAt, stringAt } from "../../src/core/json.ts";
+import { equal, listAt, stringAt } from "../../src/core/json.ts";
 import { nameOf } from "../../src/core/kubernetes/object.ts";
 import { eventually } from "../../test/cluster/access/wait.ts";
 import { findGo } from "../../test/cluster/binaries/places.ts";
@@ -21,6 +21,7 @@ import {
   CONTESTS,
   type ContenderName,
   type Contest,
+  NOT_FOR_USHER,
   namespaceObject,
   namespaceOf,
 } from "./contenders.ts";
@@ -108,11 +109,16 @@ async function startBare(cluster: Cluster): Promise<Contender> {
 }
 
 /** One replica with the one module of the contest: the others do no more. */
-async function startUsher(cluster: Cluster, scratch: string, { usher: spec }: Contest): Promise<Contender> {
+async function startUsher(
+  cluster: Cluster,
+  scratch: string,
+  { usher: spec, judged }: Contest,
+): Promise<Contender> {
   const file = join(scratch, "usher.yaml");
   writeFileSync(file, JSON.stringify({ apiVersion: "usher.dev/v1alpha1", kind: "UsherConfiguration", spec }));
   await cluster.createNode("bench-0");
   await installReplicas(cluster, 1, "--config", file);
+  if (judged !== undefined) await keepToItsNamespace(cluster);
   const used = async (): Promise<Used> => {
     const [page] = await pagesOf(cluster);
     return {
@@ -121,6 +127,25 @@ async function startUsher(cluster: Cluster, scratch: string, { usher: spec }: Co
     };
   };
   return { name: "usher", used, stop: async () => undefined };
+}
+
+/** Without a policy of its own that selects pods, usher judges those of all namespaces. */
+async function keepToItsNamespace(cluster: Cluster): Promise<void> {
+  const path = `/apis/${API}/validatingwebhookconfigurations/usher`;
+  const excluded = { key: NOT_FOR_USHER, operator: "NotIn", values: ["aks"] };
+  await eventually("usher's webhooks to leave out the other namespaces", async () => {
+    const configuration = (await cluster.call("GET", path)) as JsonObject;
+    const webhooks = listAt(configuration, "webhooks") as JsonObject[];
+    const selectors = webhooks.map((one) => listAt(one, "namespaceSelector", "matchExpressions"));
+    if (webhooks.length > 0 && selectors.every((list) => list.some((one) => equal(one, excluded))))
+      return true;
+    const narrowed = webhooks.map((one, i) => ({
+      ...one,
+      namespaceSelector: { matchExpressions: [...(selectors[i] ?? []), excluded] },
+    }));
+    await cluster.request("PUT", path, { ...configuration, webhooks: narrowed });
+    return false;
+  });
 }
 
 async function build(
@@ -275,14 +300,14 @@ async function startGatekeeper(cluster: Cluster, scratch: string): Promise<Conte
 export async function prepare(
   cluster: Cluster,
   names: readonly ContenderName[],
-  { as }: Contest,
+  contest: Contest,
 ): Promise<void> {
-  await cluster.apply(...names.map(namespaceObject), {
+  await cluster.apply(...names.map((name) => namespaceObject(name, contest)), {
     apiVersion: "rbac.authorization.k8s.io/v1",
     kind: "ClusterRoleBinding",
     metadata: { name: "rivals-creator" },
     roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "cluster-admin" },
-    subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: as.user }],
+    subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: contest.as.user }],
   });
   await cluster.createNode("cp-0", { labels: { "node-role.kubernetes.io/control-plane": "" } });
 }
