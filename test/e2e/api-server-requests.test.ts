@@ -20,9 +20,9 @@ describeCluster("requests of a real API server", (cluster) => {
     const count = testModule({
       count: {
         phase: "mutate",
-        judge: ({ object }) => {
+        judge: ({ draft }) => {
           seen++;
-          object.set(["metadata", "labels", "seen"], "yes", undefined);
+          draft.set(["metadata", "labels", "seen"], "yes", undefined);
           return allow();
         },
       },

@@ -14,8 +14,8 @@ function withLargeResponses(bytes: number, options: Partial<AdmissionOptions>): 
   const module = testModule({
     big: {
       phase: "mutate",
-      judge: ({ object }) => {
-        object.set(["metadata", "annotations", "big"], "x".repeat(bytes), undefined);
+      judge: ({ draft }) => {
+        draft.set(["metadata", "annotations", "big"], "x".repeat(bytes), undefined);
         return allow();
       },
     },

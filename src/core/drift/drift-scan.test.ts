@@ -28,8 +28,8 @@ function driftScan(module: Module, object: JsonObject) {
   return scanObject(module, object, WORKLOAD, assemblyOf([module]), { facts: new Facts(), now: 0 });
 }
 
-const writes = scanned(({ object }) => {
-  object.set(["spec", "template", "spec", "nodeName"], "n1", finding({ policy: { kind: "P", name: "a" } }));
+const writes = scanned(({ draft }) => {
+  draft.set(["spec", "template", "spec", "nodeName"], "n1", finding({ policy: { kind: "P", name: "a" } }));
   return allow();
 });
 

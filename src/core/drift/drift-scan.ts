@@ -9,7 +9,7 @@ import type { Installation } from "../module/installation.ts";
 import type { Module } from "../module/module.ts";
 import { pointer } from "../path.ts";
 import { kindResource } from "../policy/kind.ts";
-import { type Injection, injectionsIn, unmetIn } from "./injections.ts";
+import { compareInjections, type Injection, unmetIn } from "./compare-injections.ts";
 
 /** Declared by a module whose injections into stored workloads can be compared with current policies, and reapplied. */
 export interface DriftScan {
@@ -165,10 +165,10 @@ function driftOf(
   const skipped = findings.filter(({ rule, outcome }) => rule === REAPPLY_RULE && outcome === "skipped");
   const refusals = [...denials, ...skipped].map(({ message }) => message);
   if (refusals.length > 0) {
-    const carried = injectionsIn(module.name, stored, stored, spec);
+    const carried = compareInjections(module.name, stored, stored, spec);
     return { carried, rolls: false, refused: refusals.join("\n") };
   }
-  const carried = injectionsIn(module.name, stored, draft.object, spec);
+  const carried = compareInjections(module.name, stored, draft.object, spec);
   if (request.operation === "CREATE") return { carried, rolls: false, refused: IMMUTABLE };
   const rolls = !equal(at(stored, ...spec), at(draft.object, ...spec));
   return { carried: rolls ? carried : carried.map(satisfied), rolls };

@@ -17,9 +17,9 @@ const P: PolicyRef = { kind: "Rule", name: "p", generation: 2 };
 const Q: PolicyRef = { kind: "Rule", namespace: "shop", name: "q" };
 
 const patcher = moduleThat("patcher", {
-  mutate: ({ object }) => {
-    object.set(["spec", "x"], 1, finding({ policy: P }));
-    object.set(["spec", "y"], 1, finding({ policy: P }));
+  mutate: ({ draft }) => {
+    draft.set(["spec", "x"], 1, finding({ policy: P }));
+    draft.set(["spec", "y"], 1, finding({ policy: P }));
     return allow([
       finding({ policy: P, outcome: "skipped" }),
       finding({ policy: Q, outcome: "same", event: { type: "Normal", reason: "Kept" } }),
@@ -63,8 +63,8 @@ test("a policy known only from provenance causes no counts, events or observatio
   const forged: PolicyRef = { kind: "Rule", name: "forged", gone: true };
   const event = { type: "Warning", reason: "Odd" } as const;
   const restoring = moduleThat("restoring", {
-    mutate: ({ object }) => {
-      object.set(["spec", "x"], 1, finding({ policy: forged, event }));
+    mutate: ({ draft }) => {
+      draft.set(["spec", "x"], 1, finding({ policy: forged, event }));
       return allow([finding({ policy: forged, outcome: "skipped", event })]);
     },
   });
@@ -143,8 +143,8 @@ describe("counts", () => {
 
   test("validating never counts as a patch, although the draft has edits", () => {
     const both = moduleThat("both", {
-      mutate: ({ object }) => {
-        object.set(["spec", "x"], 1, finding({ policy: P }));
+      mutate: ({ draft }) => {
+        draft.set(["spec", "x"], 1, finding({ policy: P }));
         return allow();
       },
       validate: () => allow(),

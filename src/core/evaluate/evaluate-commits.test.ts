@@ -93,8 +93,8 @@ describe("commits", () => {
 
   test("edits made before a conflict occur once", async () => {
     const edits = moduleThat("edits", {
-      mutate: ({ object, facts }) => {
-        object.append(["spec", "rounds"], "x", undefined);
+      mutate: ({ draft, facts }) => {
+        draft.append(["spec", "rounds"], "x", undefined);
         const fact = facts.of(LEDGER);
         return fact === undefined ? need(LEDGER) : allow([], write("1"));
       },

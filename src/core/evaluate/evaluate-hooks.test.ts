@@ -28,11 +28,11 @@ const TERMS = [
 /** A module that writes into nodeSelector, affinity and annotations of a pod. */
 function writer(name: string, policy: PolicyRef): Module {
   return moduleThat(name, {
-    mutate: ({ object }) => {
+    mutate: ({ draft }) => {
       const one = finding({ policy });
-      object.set(["spec", "nodeSelector", name], "1", one);
-      object.append(TERMS, { matchExpressions: [{ key: name, operator: "Exists" }] }, one);
-      object.set(["metadata", "annotations", `${name}.example/note`], "x", one);
+      draft.set(["spec", "nodeSelector", name], "1", one);
+      draft.append(TERMS, { matchExpressions: [{ key: name, operator: "Exists" }] }, one);
+      draft.set(["metadata", "annotations", `${name}.example/note`], "x", one);
       return allow();
     },
   });
@@ -86,9 +86,9 @@ describe("two modules that write into one pod", () => {
     const seen: Json[] = [];
     const look = (name: string) =>
       moduleThat(name, {
-        mutate: ({ object }) => {
-          seen.push(again(object.get("spec", "nodeSelector") ?? null));
-          object.set(["spec", "nodeSelector", name], "1", undefined);
+        mutate: ({ draft }) => {
+          seen.push(again(draft.get("spec", "nodeSelector") ?? null));
+          draft.set(["spec", "nodeSelector", name], "1", undefined);
           return allow();
         },
       });
@@ -102,8 +102,8 @@ test("validate sees the edits of mutate", () => {
   const modules = [
     writer("left", LEFT),
     moduleThat("judge", {
-      validate: ({ object }) => {
-        seen = object.get("spec", "nodeSelector", "left");
+      validate: ({ draft }) => {
+        seen = draft.get("spec", "nodeSelector", "left");
         return allow();
       },
     }),
@@ -173,9 +173,9 @@ test("the context has the values of the call and the hook", () => {
 test("a hook whose edits cancel out has not patched", () => {
   const modules = [
     moduleThat("left", {
-      mutate: ({ object }) => {
-        object.set(["spec", "x"], 1, undefined);
-        object.remove(["spec", "x"], undefined);
+      mutate: ({ draft }) => {
+        draft.set(["spec", "x"], 1, undefined);
+        draft.remove(["spec", "x"], undefined);
         return allow();
       },
     }),
@@ -194,9 +194,9 @@ describe("requests without an object", () => {
     let seen: Json | undefined;
     const modules = [
       moduleThat("left", {
-        mutate: ({ object }) => {
-          seen = object.get("metadata", "labels", "a");
-          object.set(["spec", "x"], 1, finding({ policy: LEFT }));
+        mutate: ({ draft }) => {
+          seen = draft.get("metadata", "labels", "a");
+          draft.set(["spec", "x"], 1, finding({ policy: LEFT }));
           return allow();
         },
       }),
@@ -220,8 +220,8 @@ describe("a module that breaks", () => {
   const breaking = (failure: "open" | "closed") =>
     moduleThat("fragile", {
       failure,
-      mutate: ({ object }) => {
-        object.set(["spec", "nodeSelector", "half"], "done", finding({ policy: LEFT }));
+      mutate: ({ draft }) => {
+        draft.set(["spec", "nodeSelector", "half"], "done", finding({ policy: LEFT }));
         throw new Error(SECRET);
       },
     });
@@ -328,9 +328,9 @@ describe("hooks that are one question", () => {
   const shadows = (namespace: string) => {
     let times = 0;
     const one = moduleThat("one", {
-      mutate: ({ object }) => {
+      mutate: ({ draft }) => {
         times += 1;
-        object.set(["spec", "times"], times, finding());
+        draft.set(["spec", "times"], times, finding());
         return allow();
       },
     });

@@ -96,7 +96,7 @@ export function evaluateHooks(
     try {
       const context: Context = {
         request,
-        object: draft,
+        draft,
         view: assembly.view,
         facts,
         now,

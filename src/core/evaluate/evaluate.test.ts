@@ -16,12 +16,12 @@ const found = (value: Json): Fact => ({ found: value, complete: true });
 /** Needs one fact, edits before that, and writes the result into the object. */
 function asker(name: string, wanted: Need) {
   return moduleThat(name, {
-    mutate: ({ object, facts }) => {
-      object.set(["spec", "asked", name], true, undefined);
-      object.append(["spec", "rounds"], name, undefined);
+    mutate: ({ draft, facts }) => {
+      draft.set(["spec", "asked", name], true, undefined);
+      draft.append(["spec", "rounds"], name, undefined);
       const fact = facts.of(wanted);
       if (fact === undefined) return need(wanted);
-      object.set(["spec", "learnt", name], fact as unknown as Json, undefined);
+      draft.set(["spec", "learnt", name], fact as unknown as Json, undefined);
       return allow();
     },
   });
@@ -54,8 +54,8 @@ describe("needs", () => {
     });
     // A module without needs is undone together with the one that has them.
     const writes = moduleThat("writes", {
-      mutate: ({ object }) => {
-        object.append(["spec", "written"], "once", undefined);
+      mutate: ({ draft }) => {
+        draft.append(["spec", "written"], "once", undefined);
         return allow();
       },
     });
@@ -95,7 +95,7 @@ describe("needs", () => {
 function chain(count: number, rounds: string[][], failure: "open" | "closed" = "open") {
   return moduleThat("chain", {
     failure,
-    mutate: ({ facts, object }) => {
+    mutate: ({ facts, draft }) => {
       const seen: string[] = [];
       rounds.push(seen);
       for (let i = 0; i < count; i++) {
@@ -104,7 +104,7 @@ function chain(count: number, rounds: string[][], failure: "open" | "closed" = "
         seen.push("failed" in fact ? fact.failed : "known");
         if ("failed" in fact) return allow([finding({ outcome: "failed", message: fact.failed, warn: 50 })]);
       }
-      object.set(["spec", "done"], true, undefined);
+      draft.set(["spec", "done"], true, undefined);
       return allow();
     },
   });
@@ -144,8 +144,8 @@ describe("rounds", () => {
     let count = 0;
     const endless = moduleThat("endless", { failure, mutate: () => need(nodeNeed(String(count++))) });
     const after = moduleThat("after", {
-      mutate: ({ object }) => {
-        object.set(["spec", "after"], true, undefined);
+      mutate: ({ draft }) => {
+        draft.set(["spec", "after"], true, undefined);
         return allow();
       },
     });

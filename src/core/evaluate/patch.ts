@@ -60,7 +60,7 @@ function before(edits: readonly Edit[], first: number, from: number): Json | und
     const inner = edits[i];
     if (inner === undefined || inner.slot.length <= depth || !startsWith(inner.slot, edit.slot)) continue;
     copy ??= copyOf(edit.previous);
-    takeBack(copy, inner.slot.slice(depth), inner);
+    undoEdit(copy, inner.slot.slice(depth), inner);
   }
   return copy ?? edit.previous;
 }
@@ -71,7 +71,7 @@ function startsWith(path: Path, start: Path): boolean {
 }
 
 /** Undoes one edit in a copy of its container. Newest first, each finds its path unchanged. */
-function takeBack(copy: Json, place: Path, { existed, previous }: Edit): void {
+function undoEdit(copy: Json, place: Path, { existed, previous }: Edit): void {
   const container = at(copy, ...place.slice(0, -1)) as Record<string, Json | undefined> | Json[] | undefined;
   const key = place.at(-1) ?? "";
   if (Array.isArray(container)) {

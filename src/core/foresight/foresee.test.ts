@@ -14,7 +14,7 @@ import { World } from "./world.ts";
 /** Sets the pool of the label `pool` of the node "policy", and refuses every pod if there is none. */
 const seating: Module = {
   ...moduleThat("seating", {
-    mutate: ({ object, view, request }) => {
+    mutate: ({ draft, view, request }) => {
       const pool = labelsOf(view.get("nodes", "", "policy") ?? {})?.["pool"];
       if (request.kind.kind === "Node" || typeof pool !== "string" || pool === "none") return allow();
       const path = [
@@ -23,7 +23,7 @@ const seating: Module = {
         "nodeSelector",
         "pool",
       ];
-      object.set(path, pool, { rule: "pool", outcome: "applied", message: `pool ${pool}`, path });
+      draft.set(path, pool, { rule: "pool", outcome: "applied", message: `pool ${pool}`, path });
       return allow();
     },
     validate: ({ view }) =>

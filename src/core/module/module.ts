@@ -82,7 +82,7 @@ export interface TraceEntry {
 /** All inputs of an evaluation. */
 export interface Context {
   readonly request: AdmissionRequest;
-  readonly object: Draft;
+  readonly draft: Draft;
   readonly view: View;
   readonly facts: Facts;
   /** Milliseconds since 1970, provided by the shell: the core reads no clock. */

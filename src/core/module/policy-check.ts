@@ -73,12 +73,12 @@ export function policyCheck(modules: readonly Module[], off: readonly Module[] =
           ];
     },
     assemble: () => ({
-      validate: ({ request, object, view, installation, gates, now, trace }) => {
+      validate: ({ request, draft, view, installation, gates, now, trace }) => {
         const kind = byResource.get(resourceName(request.resource));
         const policy = { kind: request.kind.kind, name: nameIn(request.name, request.object) };
         // Fields that an UPDATE did not change are not checked again: a finalizer must be removable from a policy that
         // became invalid.
-        if (kind === undefined || request.object === undefined || !object.changed([["spec"]])) {
+        if (kind === undefined || request.object === undefined || !draft.changed([["spec"]])) {
           trace?.({ policy, applies: "not", why: "its spec stays as it is" });
           return allow();
         }

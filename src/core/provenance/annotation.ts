@@ -14,7 +14,7 @@ import {
 /** The one annotation, on the top object, that records which policy made which change. */
 export const PROVENANCE = "usher.dev/provenance";
 
-/** Beside the modules: the version of the stored object that a reapply started from. */
+/** Beside the modules: the version of the stored object that a reapply started from. Stored objects have this key, so it keeps its name. */
 const REAPPLIED = "renewedFrom";
 
 /** Beside the modules: the values that policies replaced. */

@@ -33,9 +33,9 @@ export class GuardEvaluator implements Evaluator<GuardPolicy> {
 
 /** Reports every group in the trace: its findings, else why there are none. */
 function traced(context: Context, groups: readonly Group[], result: Result): Result {
-  const { trace, object } = context;
+  const { trace, draft } = context;
   if (trace === undefined || "need" in result) return result;
-  const edited = object.edits.flatMap(({ finding }) => finding ?? []);
+  const edited = draft.edits.flatMap(({ finding }) => finding ?? []);
   const about = [...edited, ...result.findings];
   const failed = result.findings.find(({ outcome, policy }) => outcome === "failed" && policy === undefined);
   for (const group of groups) {
@@ -53,11 +53,11 @@ function traced(context: Context, groups: readonly Group[], result: Result): Res
 }
 
 /** Why a group does not affect a request. */
-function whyNot({ request, hook, object }: Context, group: Group): string {
+function whyNot({ request, hook, draft }: Context, group: Group): string {
   if (group.effectiveMode === "Disable") return `mode Disable, ${group.because}`;
   const { resource, subResource } = request;
   if (resource.resource === "nodes") return "the labels that make its nodes stay as they are";
-  const node = stringAt(object.object, "target", "name") ?? stringAt(object.object, "spec", "nodeName") ?? "";
+  const node = stringAt(draft.object, "target", "name") ?? stringAt(draft.object, "spec", "nodeName") ?? "";
   if (node !== "") return `node ${node} is not one of its nodes, or may be used`;
   if (subResource !== "") return "the pod does not run on its nodes, or may be accessed";
   return hook === STEERING_HOOK

@@ -12,9 +12,9 @@ import type {
   TableRow,
 } from "../../core/module/dashboard.ts";
 import { fieldPath, steps } from "../../core/path.ts";
-import { policyOf } from "./admission/namespace-policy.ts";
 import type { Exception } from "./exceptions/exceptions.ts";
 import { type EvaluatedObject, evaluateObject } from "./scan/evaluated-workload.ts";
+import { policyOf } from "./security/admission/namespace-policy.ts";
 import type { Violation } from "./security/check.ts";
 import { detailOf, evaluatePodSecurity } from "./security/evaluate.ts";
 import { compareLevels, type Level } from "./security/policy.ts";

@@ -11,9 +11,9 @@ export function evaluatorOf(limits: ProjectLimits | undefined): Evaluator<Projec
     mutate: (context) => {
       if (!isNamespace(context)) return allow();
       if (!limits.namespaces) return unlimited(context, limits);
-      const mark = context.object.mark();
+      const mark = context.draft.mark();
       const result = stampRequester(context, limits);
-      const stamped = context.object.mark() > mark;
+      const stamped = context.draft.mark() > mark;
       context.trace?.({
         policy: limits.ref,
         rule: "requester",

@@ -1,4 +1,4 @@
-// How long no replica was ready, as far as it was observed. Pure: state and observation in, state out.
+// How long no replica was ready, as far as it was observed. watchdog.ts decides by it. Pure: state and observation in, state out.
 
 /** What was seen of the replicas at one time. */
 export interface ReplicaObservation {

@@ -38,8 +38,8 @@ function withPool(context: Context): Result {
 export const BEHAVIOURS = {
   label: {
     phase: "mutate",
-    judge: ({ object }) => {
-      const done = object.set(["metadata", "labels", "seen"], "yes", {
+    judge: ({ draft }) => {
+      const done = draft.set(["metadata", "labels", "seen"], "yes", {
         policy: { kind: "Labelling", name: "seen" },
         rule: "label",
         outcome: "applied",

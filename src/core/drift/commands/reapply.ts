@@ -5,8 +5,8 @@ import { specPath, type WorkloadKind } from "../../kubernetes/workloads.ts";
 import type { CommandCall, CommandCode, PlannedChange, WriteOutcome } from "../../module/command.ts";
 import type { Module } from "../../module/module.ts";
 import { changesBetween } from "../changes.ts";
+import { compareInjections } from "../compare-injections.ts";
 import { reapplyRequested, requestReapply, withdrawReapply } from "../drift-scan.ts";
-import { injectionsIn } from "../injections.ts";
 import type { ReapplyArgs, ReapplyFlags } from "./commands.ts";
 import { ofPolicy } from "./policy-argument.ts";
 import { scanWorkloads } from "./scan-workloads.ts";
@@ -112,7 +112,9 @@ function outcomeOf(
   const spec = specPath(workload);
   const changes = changesBetween(at(stored, ...spec), at(written, ...spec));
   if (changes.length > 0) return { changes };
-  const orphaned = injectionsIn(module.name, stored, written, spec).some(({ state }) => state === "orphaned");
+  const orphaned = compareInjections(module.name, stored, written, spec).some(
+    ({ state }) => state === "orphaned",
+  );
   return { changes: orphaned ? ["! provenance annotation only"] : [] };
 }
 

@@ -4,8 +4,8 @@ import { nameOf, namespaceOf } from "../../kubernetes/object.ts";
 import type { WorkloadKind } from "../../kubernetes/workloads.ts";
 import type { CommandCall, CommandSteps } from "../../module/command.ts";
 import { readPages, withFacts } from "../../module/command-needs.ts";
+import type { Injection } from "../compare-injections.ts";
 import { policyExists, scannedKinds, scanObject, scanPage } from "../drift-scan.ts";
-import type { Injection } from "../injections.ts";
 
 /** Objects read at once: bounds memory, and keeps progress visible on a terminal. */
 const PAGE = 200;

@@ -1,5 +1,10 @@
 import { equal, type Json } from "../../json.ts";
-import { DRIFT_STATES, type InjectedField, type Injection, type InjectionState } from "../injections.ts";
+import {
+  DRIFT_STATES,
+  type InjectedField,
+  type Injection,
+  type InjectionState,
+} from "../compare-injections.ts";
 import { shortName } from "./policy-argument.ts";
 import type { WorkloadStatus } from "./scan-workloads.ts";
 

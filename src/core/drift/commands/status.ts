@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Json } from "../../json.ts";
 import type { CommandCode, ReportItem } from "../../module/command.ts";
-import { DRIFT_STATES, type InjectionState } from "../injections.ts";
+import { DRIFT_STATES, type InjectionState } from "../compare-injections.ts";
 import type { StatusArgs } from "./commands.ts";
 import { ofPolicy } from "./policy-argument.ts";
 import { scanWorkloads, type WorkloadStatus } from "./scan-workloads.ts";

@@ -53,8 +53,8 @@ function podNameOf({ name, subResource }: AdmissionRequest): string {
 }
 
 /** An update has the pod; exec and similar requests do not. */
-function podIn({ request, object }: Context): { pod: JsonObject; failed?: undefined } | undefined {
-  return request.operation === "UPDATE" ? { pod: object.object } : undefined;
+function podIn({ request, draft }: Context): { pod: JsonObject; failed?: undefined } | undefined {
+  return request.operation === "UPDATE" ? { pod: draft.object } : undefined;
 }
 
 function uidOf(pod: JsonObject | undefined): { uid?: string } {

@@ -11,7 +11,7 @@ import { evaluateClaim, type GuardedPod } from "./evaluate-claim.ts";
 import { malformed, membership, readNode, unread } from "./read.ts";
 import { decide } from "./report.ts";
 
-/** C1: a pod created with its node. The node is always read live: the cache may be behind a new label. */
+/** The claim `assign`: a pod created with its node. The node is always read live: the cache may be behind a new label. */
 export function decideAssign(
   context: Context,
   groups: readonly Group[],

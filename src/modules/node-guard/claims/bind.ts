@@ -8,11 +8,11 @@ import { accountOf, evaluateClaim, type GuardedPod, isViolation, podNameOf } fro
 import { malformed, membership, type ReadPod, readNode, readPod, unread } from "./read.ts";
 import { decide } from "./report.ts";
 
-/** C2: a Binding, at either URL. Its labels and annotations are never read: they are merged into the pod. */
+/** The claim `bind`: a Binding, at either URL. Its labels and annotations are never read: they are merged into the pod. */
 export function decideBind(context: Context, groups: readonly Group[]): Result {
   const { request, facts, now } = context;
   const { namespace } = request;
-  const binding = context.object.object;
+  const binding = context.draft.object;
   const pod = podNameOf(request);
   const unnamed: GuardedPod = { request, name: `pod ${namespace}/${pod}`, namespace, account: undefined };
   const name = at(binding, "target", "name");

@@ -41,9 +41,9 @@ const EXCLUSIVE = {
   fix: "Remove the nodeSelector or node affinity that selects them",
 } as const;
 
-/** Every claim, C1 to C8 of the guide first. */
+/** Every claim. The README says which webhook decides which. */
 export const CLAIMS = {
-  /** C1: a pod with nodeName is created. The node is certain, and taints do not count. */
+  /** A pod with nodeName is created. The node is certain, and taints do not count. */
   assign: {
     ...ABOUT_POD,
     rule: "assign",
@@ -53,7 +53,7 @@ export const CLAIMS = {
     warns: "nodeName is in",
     fix: "Remove spec.nodeName",
   },
-  /** C2: a Binding is created. */
+  /** A Binding is created. */
   bind: {
     ...ABOUT_POD,
     rule: "bind",
@@ -63,7 +63,7 @@ export const CLAIMS = {
     warns: "target is in",
     fix: "Let the pod run on another node",
   },
-  /** C3: every usable term of the required affinity names a node. */
+  /** Every usable term of the required affinity names a node. */
   pinned: {
     ...SELECTION,
     rule: "pinned",
@@ -72,11 +72,11 @@ export const CLAIMS = {
     warns: "pinned to",
     fix: "Remove the node's name from the required node affinity",
   },
-  /** C4: all nodes that the constraints select are protected, and the constraints name the group. */
+  /** All nodes that the constraints select are protected, and the constraints name the group. */
   exclusive: { ...SELECTION, ...EXCLUSIVE, code: "USHER-G04" },
-  /** C4b: the same by chance. An autoscaler may add a node that is not protected, so the pod is never refused. */
+  /** The same as `exclusive`, by chance: the constraints do not name the group. An autoscaler may add a node that is not protected, so the pod is never refused. */
   incidental: { ...SELECTION, ...EXCLUSIVE, code: "USHER-G05", actor: "never", refused: false },
-  /** C5: no known node is selected, and the constraints require the group's labels. */
+  /** No known node is selected, and the constraints require the group's labels. */
   implied: {
     ...SELECTION,
     rule: "implied",
@@ -85,7 +85,7 @@ export const CLAIMS = {
     warns: "requires",
     fix: "Remove the nodeSelector or node affinity that requires them",
   },
-  /** C6: some of the nodes that would accept the pod are protected. */
+  /** Some of the nodes that would accept the pod are protected. */
   possible: {
     ...ABOUT_POD,
     rule: "possible",
@@ -96,7 +96,7 @@ export const CLAIMS = {
     warns: "may reach",
     fix: "Exclude them by a required node affinity, or drop the toleration",
   },
-  /** C7: a pod on a protected node gets a toleration that keeps it there. */
+  /** A pod on a protected node gets a toleration that keeps it there. */
   retain: {
     ...ABOUT_POD,
     rule: "retain",
@@ -106,7 +106,7 @@ export const CLAIMS = {
     warns: "stays on",
     fix: "Leave the tolerations as they are",
   },
-  /** C8: a scheduler could choose a protected node for the pod, and steering can't keep the pod off it. */
+  /** A scheduler could choose a protected node for the pod, and steering can't keep the pod off it. */
   reachable: {
     ...ABOUT_POD,
     rule: "reachable",

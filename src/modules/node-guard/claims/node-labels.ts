@@ -10,8 +10,8 @@ import { decide } from "./report.ts";
 
 /** A node that leaves a group by its labels, through `nodes` or `nodes/status`: the selector is evaluated before and after. */
 export function decideNodeLabels(context: Context, groups: readonly Group[]): Result {
-  const { request, object, facts } = context;
-  const [before, after] = [request.oldObject, object.object];
+  const { request, draft, facts } = context;
+  const [before, after] = [request.oldObject, draft.object];
   if (before === undefined || isLifecycleIdentity(request.userInfo.username)) return allow();
   const left = groups.filter(
     ({ labelSelector, protectNodeLabels }) =>

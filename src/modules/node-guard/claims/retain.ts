@@ -9,7 +9,7 @@ import { evaluateClaim, type GuardedPod } from "./evaluate-claim.ts";
 import { membership, readNode, unread } from "./read.ts";
 import { decide } from "./report.ts";
 
-/** C7: a toleration that keeps a pod on its node. */
+/** The claim `retain`: a toleration that keeps a pod on its node. */
 export function decideRetain(
   context: Context,
   groups: readonly Group[],
@@ -21,7 +21,7 @@ export function decideRetain(
   if ("need" in read) return read;
   if ("failed" in read) return unread(`node ${name}`, read.failed, []);
   // A pod whose node is gone is not kept there.
-  if (read.node === "unknown" || !retains(context.object.old, pod, read.node)) return allow();
+  if (read.node === "unknown" || !retains(context.draft.old, pod, read.node)) return allow();
   const { groups: members } = membership(read.node, groups, Number.POSITIVE_INFINITY);
   const found = evaluateClaim(
     { claim: CLAIMS.retain, groups: members, nodes: [name] },

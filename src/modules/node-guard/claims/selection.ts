@@ -1,17 +1,15 @@
 import { allow, type Result } from "../../../core/evaluate/decision.ts";
 import type { Fact, Facts, Need } from "../../../core/evaluate/need.ts";
-import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
+import { isObject, type JsonObject } from "../../../core/json.ts";
 import { controllerOf, nameOf } from "../../../core/kubernetes/object.ts";
 import type { PodPlacement } from "../../../core/kubernetes/selectors/node-selector.ts";
-import { exemptNamespaces } from "../../../core/module/installation.ts";
 import type { Context } from "../../../core/module/module.ts";
 import type { View } from "../../../core/view/view.ts";
-import { type Group, steers } from "../groups/group.ts";
-import { groupsOfNode, nodesOf } from "../groups/group-nodes.ts";
+import type { Group } from "../groups/group.ts";
+import { groupsOfNode } from "../groups/group-nodes.ts";
 import { refusedPod } from "./assign.ts";
 import { CLAIMS, type Claim } from "./claim.ts";
 import {
-  authorizeActor,
   blockingGroups,
   type EvaluatedClaim,
   type EvaluatedClaims,
@@ -19,15 +17,8 @@ import {
   type GuardedPod,
   verdictOf,
 } from "./evaluate-claim.ts";
-import { excludeSelector } from "./exclude.ts";
-import {
-  excludesSelector,
-  impliesSelector,
-  PodNodes,
-  seenBefore,
-  termsOf,
-  usableTerms,
-} from "./pod-nodes.ts";
+import { impliesSelector, PodNodes, seenBefore, usableTerms } from "./pod-nodes.ts";
+import { evaluateReachable, membersOf } from "./reachable.ts";
 import { decide } from "./report.ts";
 
 /** A claim of a pod's constraints on the nodes of a group. */
@@ -58,8 +49,8 @@ interface Candidate {
 }
 
 /**
- * The claims (C3, C4, C4b, C5) of a pod's nodeSelector and required affinity on the nodes of groups that do not
- * authorise it. Preferred affinity, spreading, pod affinity and taints never count. A pod that is too large to compare
+ * The claims `pinned`, `exclusive`, `incidental` and `implied` of a pod's nodeSelector and required affinity on the nodes of groups that do
+ * not authorise it. Preferred affinity, spreading, pod affinity and taints never count. A pod that is too large to compare
  * claims nothing: steering and the bind decide.
  */
 export function selectionClaims(
@@ -82,35 +73,6 @@ export function selectionClaims(
       nodes,
     })),
   };
-}
-
-/**
- * The groups with a node that a scheduler could choose for a pod; with `before` only if it could not choose that node
- * for the previous pod. A pod that is too large to compare could be scheduled anywhere, unless its constraints
- * literally exclude it.
- */
-export function reachableGroups(
-  pod: PodNodes,
-  groups: readonly Group[],
-  view: View,
-  before?: PodNodes | undefined,
-): Group[] {
-  const { members, total } = membersOf(groups, view);
-  const old = before?.exceeds(total) ? undefined : before;
-  const isReachable = (nodes: readonly JsonObject[], { labelSelector }: Group) =>
-    pod.exceeds(total)
-      ? nodes.length > 0 && !excludesSelector(pod.placement, labelSelector)
-      : nodes.some((node) => pod.canRunOn(node) && !old?.canRunOn(node));
-  return groups.filter((group, i) => isReachable(members[i] ?? [], group));
-}
-
-/** The known nodes of each group, and their total number. */
-function membersOf(
-  groups: readonly Group[],
-  view: View,
-): { readonly members: readonly (readonly JsonObject[])[]; readonly total: number } {
-  const members = groups.map((group) => [...nodesOf(group, view)]);
-  return { members, total: members.reduce((sum, { length }) => sum + length, 0) };
 }
 
 /** The nodes that the terms name, if every usable one names one; `undefined` otherwise. */
@@ -213,13 +175,13 @@ const DAEMON_SET_CONTROLLERS: ReadonlySet<string> = new Set([
 ]);
 
 /** A pod that its controller created for exactly one node. If controllers share an identity, also by its owner. */
-export function isDaemonPod({ request, object }: Context): boolean {
+export function isDaemonPod({ request, draft }: Context): boolean {
   const { username } = request.userInfo;
   if (!DAEMON_SET_CONTROLLERS.has(username)) return false;
-  return username.endsWith(":daemon-set-controller") || controllerOf(object.object)?.kind === "DaemonSet";
+  return username.endsWith(":daemon-set-controller") || controllerOf(draft.object)?.kind === "DaemonSet";
 }
 
-/** C3 to C5 and C8 of a pod without a node. */
+/** Decides the claims of a pod without a node: by its constraints, and by the nodes that a scheduler may choose. */
 export function decideSelection(
   context: Context,
   groups: readonly Group[],
@@ -227,11 +189,11 @@ export function decideSelection(
   subject: GuardedPod,
 ): Result {
   if (isDaemonPod(context)) return allow();
-  const { request, object } = context;
+  const { request, draft } = context;
   const nodes = new PodNodes(pod["spec"]);
   const claims = evaluateSelection(context, groups, nodes, subject);
   if ("need" in claims) return claims;
-  const before = seenBefore(object.old?.["spec"]);
+  const before = seenBefore(draft.old?.["spec"]);
   const refused = new Set(
     claims.evaluated
       .filter((one) => verdictOf(one) === "deny" || one.group.effectiveMode !== "Enable")
@@ -272,46 +234,4 @@ export function evaluateSelection(
     evaluated.push(...claims.evaluated);
   }
   return { evaluated };
-}
-
-/** A pod, or the pods of a template, that a scheduler may see. */
-export interface Schedulable {
-  readonly spec: Json | undefined;
-  readonly nodes: PodNodes;
-  /** The previous spec, if a scheduler may have seen it. */
-  readonly before: PodNodes | undefined;
-  /** Whether the mutating phase steered it, it is steered when its pods are created, or its fields are fixed. */
-  readonly steering: "done" | "later" | "too late";
-}
-
-/**
- * C8: steering leaves a node possible. Without this a pod of high priority evicts others there before its bind is
- * refused, and again at each attempt. Exempt namespaces and authorised actors are left out.
- */
-export function evaluateReachable(
-  { request, object, view, facts, installation }: Context,
-  all: readonly Group[],
-  { spec, nodes, before, steering }: Schedulable,
-  subject: GuardedPod,
-): EvaluatedClaims {
-  if (exemptNamespaces(installation).includes(subject.namespace)) return { evaluated: [] };
-  const steered = all.filter((group) => group.steering !== "Disabled");
-  const blocking = blockingGroups(steered, CLAIMS.reachable, subject, facts);
-  if ("need" in blocking) return blocking;
-  const left = reachableGroups(nodes, blocking.groups, view, before).filter(
-    (group) =>
-      steering === "too late" ||
-      (steering === "done" && steers(group)) ||
-      nodes.tooLarge ||
-      excludeSelector(termsOf(spec), group.labelSelector) === "too many",
-  );
-  // A controller's authorisation does not extend to the objects that it creates for others.
-  const made = request.operation === "CREATE" && controllerOf(object.object) !== undefined;
-  const groups: Group[] = [];
-  for (const group of left) {
-    const actor = made ? { by: undefined } : authorizeActor(group, request, facts);
-    if ("need" in actor) return actor;
-    if (actor.by === undefined) groups.push(group);
-  }
-  return evaluateClaim({ claim: CLAIMS.reachable, groups, nodes: [] }, subject, facts);
 }

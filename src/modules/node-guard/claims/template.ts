@@ -17,9 +17,10 @@ import {
   verdictOf,
 } from "./evaluate-claim.ts";
 import { PodNodes, seenBefore } from "./pod-nodes.ts";
+import { evaluateReachable, reachableGroups, type Schedulable } from "./reachable.ts";
 import { membership } from "./read.ts";
 import { decide } from "./report.ts";
-import { evaluateReachable, evaluateSelection, reachableGroups, type Schedulable } from "./selection.ts";
+import { evaluateSelection } from "./selection.ts";
 
 /**
  * A template is refused if its pods could be scheduled onto protected nodes and can't be steered: a DaemonSet that
@@ -27,10 +28,10 @@ import { evaluateReachable, evaluateSelection, reachableGroups, type Schedulable
  * because a controller creates the pods. The nodes are those of the cache; nothing is read for a warning.
  */
 export function decideTemplate(context: Context, groups: readonly Group[]): Result {
-  const { request, object, view, facts, installation } = context;
+  const { request, draft, view, facts, installation } = context;
   const workload = installation.workloads.byResource(request.resource.group, request.resource.resource);
-  if (workload === undefined || !object.changed([specPath(workload)])) return allow();
-  const { spec } = podTemplateOf(object.object, workload) ?? {};
+  if (workload === undefined || !draft.changed([specPath(workload)])) return allow();
+  const { spec } = podTemplateOf(draft.object, workload) ?? {};
   if (spec === undefined) return allow();
   const subject: GuardedPod = {
     request,
@@ -45,14 +46,14 @@ export function decideTemplate(context: Context, groups: readonly Group[]): Resu
   const pods: Schedulable = {
     spec,
     nodes,
-    before: seenBefore(podTemplateOf(object.old, workload)?.spec),
+    before: seenBefore(podTemplateOf(draft.old, workload)?.spec),
     steering: isDaemonSet ? "done" : "later",
   };
   const unsteered = isBoundSpec(spec) ? { evaluated: [] } : evaluateReachable(context, groups, pods, subject);
   if ("need" in unsteered) return unsteered;
   if (unsteered.evaluated.some((one) => verdictOf(one) === "deny") || claims.evaluated.length === 0) {
     if (unsteered.evaluated.length > 0)
-      return decide(unsteered.evaluated, subject, { refusedRegarding: refusedPod(request, object.object) });
+      return decide(unsteered.evaluated, subject, { refusedRegarding: refusedPod(request, draft.object) });
   }
   if (claims.evaluated.length > 0) return decide(claims.evaluated, subject, { warnOnly: true });
   const blocking = blockingGroups(groups, CLAIMS.exclusive, subject, facts);

@@ -58,7 +58,7 @@ export function validate(context: Context, all: readonly Group[]): Result {
 
 /** A created pod. Each of the two hooks answers for its own pods, also if the API server does not evaluate their conditions. */
 function decidePodCreate(context: Context, groups: readonly Group[]): Result {
-  const pod = context.object.object;
+  const pod = context.draft.object;
   const subject = podSubject(context, pod);
   if (hasNode(pod)) return context.hook === PODS_HOOK ? allow() : decideAssign(context, groups, pod, subject);
   return context.hook.startsWith(ASSIGN_HOOK) ? allow() : decideSelection(context, groups, pod, subject);
@@ -69,8 +69,8 @@ function decidePodCreate(context: Context, groups: readonly Group[]): Result {
  * here, otherwise the pod could never be deleted.
  */
 function decidePodUpdate(context: Context, groups: readonly Group[]): Result {
-  const { object: pod, old } = context.object;
-  if (isBeingDeleted(pod) || !context.object.changed(PLACEMENT_FIELDS)) return allow();
+  const { object: pod, old } = context.draft;
+  if (isBeingDeleted(pod) || !context.draft.changed(PLACEMENT_FIELDS)) return allow();
   const subject = podSubject(context, pod);
   if (hasNode(pod) && (old === undefined || !isBound(old)))
     return decideAssign(context, groups, pod, subject);

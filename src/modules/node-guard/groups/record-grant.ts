@@ -31,15 +31,15 @@ export const OVERRIDE_HOOK: Hook = {
 };
 
 /** Records the user who creates an override, and keeps the record unchanged from then on. */
-export function recordGrant({ request, object, trace }: Context): Result {
+export function recordGrant({ request, draft, trace }: Context): Result {
   const created = request.operation === "CREATE";
-  const by = created ? request.userInfo.username : stringAt(object.old, ...PATH);
+  const by = created ? request.userInfo.username : stringAt(draft.old, ...PATH);
   trace?.({
-    policy: { kind: "NodeGuardOverride", name: nameIn(request.name, object.object) },
+    policy: { kind: "NodeGuardOverride", name: nameIn(request.name, draft.object) },
     applies: by === undefined ? "not" : "applies",
     why: by === undefined ? "nothing records who granted it" : `granted by ${by}`,
   });
-  if (by === undefined || stringAt(object.object, ...PATH) === by) return allow();
+  if (by === undefined || stringAt(draft.object, ...PATH) === by) return allow();
   const finding: Finding = {
     rule: "override",
     outcome: "applied",
@@ -48,6 +48,6 @@ export function recordGrant({ request, object, trace }: Context): Result {
     recordedByModule: true,
     audit: { key: "granted-by", value: by },
   };
-  object.set(PATH, by, finding);
+  draft.set(PATH, by, finding);
   return allow();
 }

@@ -24,8 +24,9 @@ import {
 } from "../claims/evaluate-claim.ts";
 import { excludeNodes, excludeSelector } from "../claims/exclude.ts";
 import { PodNodes, REQUIRED, REQUIRED_TERMS, seenBefore, termsOf } from "../claims/pod-nodes.ts";
+import { reachableGroups } from "../claims/reachable.ts";
 import { decide, groupRef } from "../claims/report.ts";
-import { isDaemonPod, reachableGroups, selectionClaims } from "../claims/selection.ts";
+import { isDaemonPod, selectionClaims } from "../claims/selection.ts";
 import { type Group, steers } from "../groups/group.ts";
 import { nodesOf } from "../groups/group-nodes.ts";
 import { MODULE } from "../settings.ts";
@@ -38,14 +39,14 @@ import { MODULE } from "../settings.ts";
  * makes possible: a changed template makes the DaemonSet controller delete pods.
  */
 export function steer(context: Context, all: readonly Group[]): Result {
-  const { request, object, installation, facts, view } = context;
+  const { request, draft, installation, facts, view } = context;
   const steering = all.filter(steers);
   const workload = installation.workloads.byResource(request.resource.group, request.resource.resource);
   if (steering.length === 0 || workload === undefined || request.subResource !== "") return allow();
-  if (workload.kind === "DaemonSet" && isReapply(object)) takeBack(object, MODULE);
-  const { spec } = podTemplateOf(object.object, workload) ?? {};
-  const stored = request.operation === "UPDATE" ? podTemplateOf(object.old, workload)?.spec : undefined;
-  if (spec === undefined || isBoundSpec(spec) || isBeingDeleted(object.object)) return allow();
+  if (workload.kind === "DaemonSet" && isReapply(draft)) takeBack(draft, MODULE);
+  const { spec } = podTemplateOf(draft.object, workload) ?? {};
+  const stored = request.operation === "UPDATE" ? podTemplateOf(draft.old, workload)?.spec : undefined;
+  if (spec === undefined || isBoundSpec(spec) || isBeingDeleted(draft.object)) return allow();
   const isTemplate = workload.template.length > 0;
   if (isTemplate ? workload.kind !== "DaemonSet" : !isOpen(context, stored)) return allow();
   const subject: GuardedPod = {
@@ -84,21 +85,21 @@ export function steer(context: Context, all: readonly Group[]): Result {
 
 /** Whether the node affinity of a pod may still change: it is created, or waits at a gate. */
 function isOpen(context: Context, stored: JsonObject | undefined): boolean {
-  const { request, object } = context;
+  const { request, draft } = context;
   if (request.operation === "UPDATE") return isGatedSpec(stored);
-  return !isMirrorPod(object.object) && !isDaemonPod(context);
+  return !isMirrorPod(draft.object) && !isDaemonPod(context);
 }
 
 /** Confirms to the provenance annotation the values that an earlier call for the same request has added. */
 function confirmations(
-  { object }: Context,
+  { draft }: Context,
   workload: WorkloadKind,
   pod: PodNodes,
   groups: readonly Group[],
 ): Finding[] {
-  if (pod.tooLarge || !provenanceOf(object.object).some(({ module }) => module === MODULE)) return [];
+  if (pod.tooLarge || !provenanceOf(draft.object).some(({ module }) => module === MODULE)) return [];
   const path = [...specPath(workload), ...REQUIRED];
-  const terms = termsOf(object.get(...specPath(workload)));
+  const terms = termsOf(draft.get(...specPath(workload)));
   return groups.flatMap((group) =>
     terms !== undefined && excludeSelector(terms, group.labelSelector) === "unchanged"
       ? [{ policy: groupRef(group), rule: "steering", outcome: "same", path, message: STEERED.affinity }]
@@ -115,9 +116,9 @@ function exclude(
   group: Group,
   stored: JsonObject | undefined,
 ): Finding[] {
-  const { request, object, view } = context;
+  const { request, draft, view } = context;
   const isTemplate = workload.template.length > 0;
-  const excluded = excludeGroup(object, specPath(workload), group, {
+  const excluded = excludeGroup(draft, specPath(workload), group, {
     view,
     stored,
     sameTerms: !isTemplate && request.operation === "UPDATE",
@@ -160,30 +161,30 @@ export interface Exclusion {
 
 /** Keeps pods with this spec off the nodes of a group, by the group's kind of steering. */
 export function excludeGroup(
-  object: Draft,
+  draft: Draft,
   spec: Path,
   group: Group,
   { view, stored, sameTerms = false, finding }: Exclusion,
 ): "done" | "too many terms" {
   if (group.steering === "DropToleration") {
-    const rest = withoutTolerations(object.get(...spec), stored, group, view);
+    const rest = withoutTolerations(draft.get(...spec), stored, group, view);
     const path = [...spec, "tolerations"];
-    if (rest !== "unchanged") object.set(path, rest, finding("tolerations", path));
-    if (reachableGroups(new PodNodes(object.get(...spec)), [group], view).length === 0) return "done";
+    if (rest !== "unchanged") draft.set(path, rest, finding("tolerations", path));
+    if (reachableGroups(new PodNodes(draft.get(...spec)), [group], view).length === 0) return "done";
   }
   // Written with its parent: the list itself may be placement's, and its provenance stays so.
   const path = [...spec, ...REQUIRED];
-  const given = termsOf(object.get(...spec));
+  const given = termsOf(draft.get(...spec));
   let terms = excludeSelector(given, group.labelSelector);
   if (terms === "unchanged") return "done";
   if (sameTerms && given !== undefined && terms.length !== given.length) {
-    const names = reachableNodes(object.get(...spec), group, view);
+    const names = reachableNodes(draft.get(...spec), group, view);
     terms = names === "too many" ? names : excludeNodes(given, group.labelSelector, names);
   }
   if (terms === "too many") return "too many terms";
-  const required = object.get(...path);
+  const required = draft.get(...path);
   const value = { ...(isObject(required) ? required : {}), nodeSelectorTerms: terms };
-  return object.set(path, value, finding("affinity", path)) ? "done" : "too many terms";
+  return draft.set(path, value, finding("affinity", path)) ? "done" : "too many terms";
 }
 
 function reachableNodes(spec: Json | undefined, group: Group, view: View): string[] | "too many" {

@@ -9,8 +9,9 @@ import type { Path } from "../../../core/path.ts";
 import { type NodeRecord, RECORD, recordedValue, recordText } from "../ledger/record.ts";
 import { type LostKey, lostKeysOf } from "../rules/conflicts.ts";
 import { admittedAtRegistration } from "../rules/label-keys.ts";
-import { compareRules, matchesName, type NodeRule } from "../rules/rule.ts";
+import { compareRules, type NodeRule } from "../rules/rule.ts";
 import type { RuleIndex } from "../rules/rule-index.ts";
+import { matchesName } from "../rules/rule-patterns.ts";
 import { isOpenshift } from "../settings.ts";
 import { describeChange, describeEntry, describeLost } from "./describe.ts";
 import { type Desired, desiredOf } from "./desired.ts";
@@ -22,7 +23,7 @@ import { keyAndEffect, type NodeChange, taintId, taintsOn, writtenTaint } from "
  * left to the controller, and the startup taint keeps pods off the node until then.
  */
 export function mutateNode(context: Context, index: RuleIndex): Decision {
-  const { request, object: draft, view, trace } = context;
+  const { request, draft, view, trace } = context;
   const name = nameOf(draft.object);
   if (request.object === undefined || name === "") return allow();
   if (trace !== undefined) for (const entry of traceOf(index, draft.object)) trace(entry);
@@ -48,7 +49,7 @@ export function mutateNode(context: Context, index: RuleIndex): Decision {
 }
 
 function annotationsAndTaints(
-  { object: draft }: Context,
+  { draft }: Context,
   desired: Desired,
   findings: Finding[],
 ): Pick<NodeRecord, "annotations" | "taints"> {
@@ -85,7 +86,7 @@ function indexOfTaint(node: Parameters<typeof taintsOn>[0], id: string): number 
 
 const STARTUP_EFFECT = "NoSchedule";
 
-function addStartup({ object: draft }: Context, { settings }: RuleIndex, { startup }: Desired): void {
+function addStartup({ draft }: Context, { settings }: RuleIndex, { startup }: Desired): void {
   const key = settings.startupTaint;
   for (const id of taintsOn(draft.object).keys()) if (keyAndEffect(id).key === key) return;
   const finding: Finding = {
@@ -106,7 +107,7 @@ const FORGED_RECORD: Finding = {
 };
 
 /** A record in the request is not usher's: it is replaced, or removed. */
-function writeRecord({ object: draft }: Context, record: NodeRecord): void {
+function writeRecord({ draft }: Context, record: NodeRecord): void {
   const path = ["metadata", "annotations", RECORD];
   const text = recordText(record);
   if (text !== undefined) draft.set(path, text, undefined);

@@ -2,7 +2,8 @@ import { type JsonObject, own } from "../../../core/json.ts";
 import { matches } from "../../../core/kubernetes/selectors/label-selector.ts";
 import type { NodeLabelsSettings } from "../settings.ts";
 import { type Ownership, owns } from "./ownership.ts";
-import { compareRules, matchesName, type NodeRule } from "./rule.ts";
+import { compareRules, type NodeRule } from "./rule.ts";
+import { matchesName } from "./rule-patterns.ts";
 
 export type RulePolicy = NodeRule | Ownership;
 

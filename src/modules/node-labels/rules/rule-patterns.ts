@@ -1,6 +1,16 @@
 import { at, type Json, type JsonObject, listAt } from "../../../core/json.ts";
 import { type Problem, problem } from "../../../core/policy/problem.ts";
 import { type NamePattern, type PatternProblem, readPattern, stepsOf } from "./pattern.ts";
+import type { NodeRule } from "./rule.ts";
+
+/**
+ * Whether a rule matches a node by name; its nodeSelector is not checked. A rule without patterns matches every name, but only with a
+ * nodeSelector, and only if both are valid.
+ */
+export function matchesName(rule: NodeRule, name: string): boolean {
+  if (rule.patterns.length === 0) return rule.selector !== undefined && !rule.coversEveryNode;
+  return rule.patterns.some((pattern) => pattern.matches(name));
+}
 
 /** The valid patterns of a rule; the others become problems. */
 export function patternsOf(spec: JsonObject, problems: Problem[]): NamePattern[] {

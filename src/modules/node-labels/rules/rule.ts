@@ -189,12 +189,6 @@ function taintsIn(spec: JsonObject, problems: Problem[]): InvalidKeys & { readon
   return { valid: [...taints.values()], keys, every };
 }
 
-/** Whether a rule matches a node by name; its nodeSelector is not checked. */
-export function matchesName(rule: NodeRule, name: string): boolean {
-  if (rule.patterns.length === 0) return rule.selector !== undefined && !rule.coversEveryNode;
-  return rule.patterns.some((pattern) => pattern.matches(name));
-}
-
 /** Precedence: the higher priority first, then by name, then by namespace. */
 export function compareRules(a: NodeRule, b: NodeRule): number {
   if (a.priority !== b.priority) return b.priority - a.priority;

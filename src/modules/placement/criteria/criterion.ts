@@ -66,7 +66,7 @@ export interface Mutability {
   readonly gatedPod?: string;
   /** A Job that is suspended, on UPDATE. */
   readonly suspendedJob?: string;
-  /** Whether it may change on a pod without gates. */
+  /** Whether the API server lets users change it on a pod without gates. Policies write nothing into such a pod, whatever this says. */
   readonly ungatedPod: boolean;
 }
 

@@ -28,8 +28,8 @@ export const tolerations = listCriterion({
   meaning: tolerationMeaning,
   key,
   describe,
-  covering: (own) => {
-    const tolerations = new CoveringTolerations(own);
+  covering: (elements) => {
+    const tolerations = new CoveringTolerations(elements);
     return (element) => tolerations.cover(element);
   },
   enforced: { meets: covers, namedBy: "key" },

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { DRIFT_STATES, type Injection, type InjectionState } from "../../../core/drift/injections.ts";
+import { DRIFT_STATES, type Injection, type InjectionState } from "../../../core/drift/compare-injections.ts";
 import type { EventToWrite } from "../../../core/evaluate/effects.ts";
 import { fairShare } from "../../../core/evaluate/fair-share.ts";
 import type { PolicyRef } from "../../../core/evaluate/finding.ts";

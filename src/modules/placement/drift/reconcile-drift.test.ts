@@ -32,10 +32,10 @@ const POLICY = clusterPolicy("etcd", {});
 /** Sets the pool `nvme` on everything that requests a reapply, and removes its earlier value. */
 const module: Module = {
   ...moduleThat("placement", {
-    mutate: ({ object }) => {
-      if (!object.remove(["metadata", "annotations", ANNOTATION], undefined)) return allow();
+    mutate: ({ draft }) => {
+      if (!draft.remove(["metadata", "annotations", ANNOTATION], undefined)) return allow();
       const finding = { policy: REF, rule: "nodeSelector", outcome: "applied", message: "" } as const;
-      object.set(POOL, "nvme", finding);
+      draft.set(POOL, "nvme", finding);
       return allow();
     },
   }),

@@ -48,7 +48,7 @@ export function enforce(context: Context, policies: Policies): Result {
 }
 
 function decide(context: Context, policies: Policies): Result {
-  const { request, object: draft, installation } = context;
+  const { request, draft, installation } = context;
   const workload = installation.workloads.byResource(request.resource.group, request.resource.resource);
   if (workload === undefined || request.object === undefined || !isPlaced(workload, installation))
     return allow();
@@ -81,7 +81,7 @@ function judge(
   const [limits, oldLimits] = [new WorkLimits(WORK), new WorkLimits(WORK)];
   const [pod, oldPod] = [new ComparedPod(template.spec), new ComparedPod(old?.template.spec)];
   // Gate controllers remove gates from pods that exist: only a stored object has a version.
-  const version = stringAt(context.object.object, "metadata", "resourceVersion") ?? "";
+  const version = stringAt(context.draft.object, "metadata", "resourceVersion") ?? "";
   const consumed = isPod(workload) && (old !== undefined || version !== "");
   return selection.wanting.flatMap((policy) => {
     const criteria = consumed ? policy.criteria.filter(isLasting) : policy.criteria;

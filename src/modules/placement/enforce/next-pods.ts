@@ -40,7 +40,7 @@ export function warnOfNextPods(
   if (WITHOUT_JUDGED_PODS.has(workload.kind) || !isPlaced(POD, installation)) return allow();
   // Controllers read no warnings.
   if (isController(request, installation)) return allow();
-  const object = request.subResource === "" ? context.object.object : scaledObject(context, workload);
+  const object = request.subResource === "" ? context.draft.object : scaledObject(context, workload);
   if (object !== undefined && "need" in object) return object as NeedMore;
   const template = podTemplateOf(object, workload);
   if (object === undefined || template === undefined || isBeingDeleted(object)) return allow();
@@ -50,7 +50,7 @@ export function warnOfNextPods(
   const created = podRequest(request, podFrom(template, request.namespace));
   const draft = draftOf(created);
   try {
-    const placed = place({ ...context, request: created, object: draft }, policies);
+    const placed = place({ ...context, request: created, draft }, policies);
     if ("need" in placed) return placed;
     const limits = new WorkLimits();
     const pod = new ComparedPod(podTemplateOf(draft.object, POD)?.spec);

@@ -21,7 +21,7 @@ import { placeUpdated } from "./update.ts";
  * on update.
  */
 export function place(context: Context, policies: Policies): Result {
-  const { request, object: draft, installation } = context;
+  const { request, draft, installation } = context;
   const { operation, object, oldObject } = request;
   const workload = installation.workloads.byResource(request.resource.group, request.resource.resource);
   if (workload === undefined || object === undefined) return allow();

@@ -17,9 +17,9 @@ const MOST_CONTAINERS = 500;
 
 /** Fills in absent security fields of the pod's OS. A template that has a controller is left to it; its pods are hardened. */
 export function harden(context: Context, { workload, template, isPod }: RequestTemplate): Finding[] {
-  const { object, view } = context;
+  const { draft, view } = context;
   const { spec } = template;
-  if (spec === undefined || (!isPod && controllerOf(object.object) !== undefined)) return [];
+  if (spec === undefined || (!isPod && controllerOf(draft.object) !== undefined)) return [];
   const containers = CONTAINER_LISTS.reduce((sum, list) => sum + listAt(spec, list).length, 0);
   if (containers > MOST_CONTAINERS) return [notHardened(containers)];
   const resolved = resolvePodOS(template, runtimeClassOf(view, spec));
@@ -30,7 +30,7 @@ export function harden(context: Context, { workload, template, isPod }: RequestT
   const path = specPath(workload);
   const absent = fields.filter(({ present }) => !present);
   const before = absent.length === 0 ? 0 : validatePodOS(spec).length;
-  const mark = object.mark();
+  const mark = draft.mark();
   const names = absent.map((field) => fieldPath(field.path));
   const more = names.length > LISTED ? ` and ${names.length - LISTED} more` : "";
   const audit = { key: "hardened", value: `${names.slice(0, LISTED).join(", ")}${more}` };
@@ -42,13 +42,13 @@ export function harden(context: Context, { workload, template, isPod }: RequestT
       message: `set ${names[i] ?? ""} (hardening for ${os})`,
       ...(i === 0 ? { audit } : {}),
     };
-    if (!object.set([...path, ...field.path], field.value, finding)) {
-      object.undo(mark);
+    if (!draft.set([...path, ...field.path], field.value, finding)) {
+      draft.undo(mark);
       return [];
     }
   }
-  const after = absent.length === 0 ? undefined : object.get(...path);
-  if (isObject(after) && validatePodOS(after).length > before) object.undo(mark);
+  const after = absent.length === 0 ? undefined : draft.get(...path);
+  if (isObject(after) && validatePodOS(after).length > before) draft.undo(mark);
   // Confirms to the provenance annotation the fields that an earlier call for the same request has filled in.
   return fields.flatMap((field) =>
     field.present

@@ -52,16 +52,16 @@ export const gate: Handler = {
       },
     ];
   },
-  evaluate: ({ request, object, installation }) => {
+  evaluate: ({ request, draft, installation }) => {
     const { group, resource } = request.resource;
     const workload = installation.workloads.byResource(group, resource);
     if (workload === undefined || request.subResource !== "") return allow();
     const path = [...specPath(workload), "os"];
-    if (object.get(...path) === undefined || (at(object.old, ...path) ?? undefined) !== undefined)
+    if (draft.get(...path) === undefined || (at(draft.old, ...path) ?? undefined) !== undefined)
       return allow();
     // A controller compares its templates with its own: if they differed it would create more without end.
-    if (workload.template.length > 0 && controllerOf(object.object) !== undefined) return allow();
-    object.remove(path, undefined);
+    if (workload.template.length > 0 && controllerOf(draft.object) !== undefined) return allow();
+    draft.remove(path, undefined);
     return allow();
   },
 };

@@ -21,17 +21,17 @@ export interface Handler {
 
 /** Evaluates a handler, and reports it in the trace unless it has reported its own levels and exceptions. */
 export function runHandler(handler: Handler, context: Context, exceptions: Exceptions): Result {
-  const { trace, object } = context;
+  const { trace, draft } = context;
   if (trace === undefined) return handler.evaluate(context, exceptions);
   let reported = false;
-  const mark = object.mark();
+  const mark = draft.mark();
   const reporting = (entry: TraceEntry) => {
     reported = true;
     trace(entry);
   };
   const result = handler.evaluate({ ...context, trace: reporting }, exceptions);
   if ("need" in result || reported) return result;
-  const edits = object.edits.slice(mark);
+  const edits = draft.edits.slice(mark);
   const findings = [...edits.flatMap(({ finding }) => finding ?? []), ...result.findings];
   const said = [...new Set(findings.map(messageWithCode))];
   const found = edits.length > 0 || findings.some(({ outcome }) => outcome !== "same");

@@ -1,7 +1,7 @@
 import type { Hook, Rule } from "../../../core/module/hook.ts";
-import { evaluateNamespace } from "../admission/evaluate-namespace.ts";
-import { evaluatePod } from "../admission/evaluate-pod.ts";
 import { CONTAINER_LISTS } from "../os/tables.ts";
+import { evaluateNamespace } from "../security/admission/evaluate-namespace.ts";
+import { evaluatePod } from "../security/admission/evaluate-pod.ts";
 import { MODULE, settingsOf } from "../settings.ts";
 import type { Handler } from "./handler.ts";
 

@@ -26,17 +26,17 @@ export function changedTemplate(context: Context): RequestTemplate | undefined {
 }
 
 /** Whether a template is another than the stored one. Comparing them costs more than looking at the few fields of an OS. */
-export function isChanged({ request, object }: Context, { workload }: RequestTemplate): boolean {
-  return request.operation === "CREATE" || object.changed([workload.template]);
+export function isChanged({ request, draft }: Context, { workload }: RequestTemplate): boolean {
+  return request.operation === "CREATE" || draft.changed([workload.template]);
 }
 
 /** The same, also if the template is unchanged. */
-export function requestTemplate({ request, object, installation }: Context): RequestTemplate | undefined {
+export function requestTemplate({ request, draft, installation }: Context): RequestTemplate | undefined {
   const { resource, operation, subResource } = request;
   const workload = installation.workloads.byResource(resource.group, resource.resource);
-  if (workload === undefined || subResource !== "" || isBeingDeleted(object.object)) return undefined;
+  if (workload === undefined || subResource !== "" || isBeingDeleted(draft.object)) return undefined;
   const isPod = workload.template.length === 0 && workload.kind === POD.kind && workload.group === POD.group;
   if (operation !== "CREATE" && (operation !== "UPDATE" || isPod)) return undefined;
-  const template = podTemplateOf(object.object, workload);
+  const template = podTemplateOf(draft.object, workload);
   return template === undefined ? undefined : { workload, template, isPod };
 }

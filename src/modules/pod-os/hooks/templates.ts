@@ -1,5 +1,5 @@
 import { isBuiltIn } from "../../../core/kubernetes/workloads.ts";
-import { evaluateTemplate } from "../admission/evaluate-template.ts";
+import { evaluateTemplate } from "../security/admission/evaluate-template.ts";
 import { MODULE, settingsOf } from "../settings.ts";
 import { type Handler, workloadRules } from "./handler.ts";
 

@@ -8,8 +8,8 @@ import { takeBack } from "../../../core/provenance/take-back.ts";
 import { harden } from "../harden/harden-request.ts";
 import { IDENTIFY_POD_OS, MODULE, settingsOf } from "../settings.ts";
 import { writeOS } from "../write/write-os.ts";
-import { MENTIONS_OS } from "./facts.ts";
 import { type Handler, workloadRules } from "./handler.ts";
+import { MENTIONS_OS } from "./os-contradictions.ts";
 import { changedTemplate, requestTemplate } from "./request-template.ts";
 
 const NAME = "pod-os-write";
@@ -59,12 +59,12 @@ export const write: Handler = {
     ];
   },
   evaluate: (context) => {
-    const { request, object, installation } = context;
+    const { request, draft, installation } = context;
     const { os } = settingsOf(installation);
     const workload = requestTemplate(context)?.workload;
-    if (workload !== undefined && !isImmutable(workload) && isReapply(object)) takeBack(object, MODULE);
+    if (workload !== undefined && !isImmutable(workload) && isReapply(draft)) takeBack(draft, MODULE);
     const changed = changedTemplate(context);
-    if (changed === undefined || (changed.isPod && isMirrorPod(object.object))) return allow();
+    if (changed === undefined || (changed.isPod && isMirrorPod(draft.object))) return allow();
     if (request.operation === "UPDATE" && isImmutable(changed.workload)) return allow();
     const findings = os.write ? writeOS(context, changed) : [];
     // The draft is edited in place, so hardening sees the written OS.

@@ -4,8 +4,8 @@ import type { Fact, Need } from "../../../core/evaluate/need.ts";
 import { isObject, type JsonObject, stringAt } from "../../../core/json.ts";
 import { isMirrorPod, labelsOf, nameOf } from "../../../core/kubernetes/object.ts";
 import type { Context } from "../../../core/module/module.ts";
-import { ownerOf } from "../admission/exemptions.ts";
 import { OS_LABEL } from "../os/resolve.ts";
+import { ownerOf } from "../security/admission/exemptions.ts";
 import { settingsOf } from "../settings.ts";
 import { NODES, nodeOS } from "./node-os.ts";
 

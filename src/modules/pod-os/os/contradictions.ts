@@ -14,7 +14,7 @@ import { runtimeClassOf } from "./runtime-class.ts";
  * controller: its controller could not create it.
  */
 export function osFindings(
-  { object, view }: Context,
+  { draft, view }: Context,
   { workload, template, isPod }: RequestTemplate,
   mode: PodOSSettings["os"]["contradictions"],
 ): Finding[] {
@@ -26,7 +26,7 @@ export function osFindings(
   const path = specPath(workload);
   if (contradictions.length > 0) {
     if (mode === "Disabled" || mode === "Off") return [];
-    const controlled = !isPod && controllerOf(object.object) !== undefined;
+    const controlled = !isPod && controllerOf(draft.object) !== undefined;
     const refuses = mode === "Deny" && source === "explicit" && !controlled;
     return contradictions.map(({ field, message }) => ({
       rule: "os-contradiction",

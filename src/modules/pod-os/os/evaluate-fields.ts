@@ -52,8 +52,8 @@ export function evaluateFields(context: Context): FieldsVerdict {
   return { denial: { code: 422, reason: "Invalid", message }, findings };
 }
 
-function podErrors({ request, object }: Context): PodFieldError[] {
-  const [now, before] = [specOf(object.object), specOf(object.old)];
+function podErrors({ request, draft }: Context): PodFieldError[] {
+  const [now, before] = [specOf(draft.object), specOf(draft.old)];
   if (request.operation === "CREATE") return validatePodOS(now, "spec", MOST_ERRORS);
   return request.subResource === "resize"
     ? validatePodOSResize(before)
@@ -61,17 +61,17 @@ function podErrors({ request, object }: Context): PodFieldError[] {
 }
 
 /** A template that did not change is the business of who wrote it. */
-function templateErrors({ request, object, installation }: Context): PodFieldError[] {
+function templateErrors({ request, draft, installation }: Context): PodFieldError[] {
   const { group, resource } = request.resource;
   const workload = installation.workloads.byResource(group, resource);
   if (workload === undefined || request.subResource !== "") return [];
   const errors = validatePodOS(
-    podTemplateOf(object.object, workload)?.spec,
+    podTemplateOf(draft.object, workload)?.spec,
     fieldPath(specPath(workload)),
     MOST_ERRORS,
   );
   // Comparing templates costs more than looking at the few fields of an OS.
-  return errors.length > 0 && object.changed([workload.template]) ? errors : [];
+  return errors.length > 0 && draft.changed([workload.template]) ? errors : [];
 }
 
 function specOf(object: JsonObject | undefined): JsonObject | undefined {

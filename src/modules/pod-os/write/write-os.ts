@@ -19,15 +19,15 @@ import { validatePodOS } from "../os/validate.ts";
  * - Nothing into objects with a controller: a Deployment compares its ReplicaSets' templates with its own.
  */
 export function writeOS(context: Context, { workload, template, isPod }: RequestTemplate): Finding[] {
-  const { object, view } = context;
+  const { draft, view } = context;
   const { spec } = template;
-  const controller = controllerOf(object.object);
+  const controller = controllerOf(draft.object);
   if (spec === undefined || (isPod ? isDaemonSet(controller) : controller !== undefined)) return [];
   const runtimeClass = runtimeClassOf(view, spec);
   const { os, source, contradictions } = resolvePodOS(template, runtimeClass);
   if (os === undefined || contradictions.length > 0) return [];
   const path = specPath(workload);
-  const mark = object.mark();
+  const mark = draft.mark();
   const osPath = [...path, "os"];
   const selectorPath = [...path, "nodeSelector", OS_LABEL];
   // Confirms to the provenance annotation the values that an earlier call for the same request has written.
@@ -59,18 +59,18 @@ export function writeOS(context: Context, { workload, template, isPod }: Request
         },
       ];
     }
-    if (!object.set(osPath, { name: os }, written(`spec.os.name=${os}`))) return [];
+    if (!draft.set(osPath, { name: os }, written(`spec.os.name=${os}`))) return [];
   }
   const known = source === "explicit" ? [present(osPath, `spec.os.name=${os}`)] : [];
   if (selectsOS(spec, os, runtimeClass))
-    return object.get(...selectorPath) === os
+    return draft.get(...selectorPath) === os
       ? [...known, present(selectorPath, `nodeSelector ${OS_LABEL}=${os}`)]
       : known;
   const selector = own(spec, "nodeSelector") ?? undefined;
   const fits = selector === undefined || selector === null || isObject(selector);
   const finding = written(`nodeSelector ${OS_LABEL}=${os}`);
   // Without the selector, spec.os alone would make a kubelet refuse the pod permanently.
-  if (!fits || !object.set(selectorPath, os, finding)) object.undo(mark);
+  if (!fits || !draft.set(selectorPath, os, finding)) draft.undo(mark);
   return known;
 }
 

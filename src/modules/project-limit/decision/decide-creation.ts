@@ -30,7 +30,7 @@ export function decideCreation(
   requester: Requester,
   findings: readonly Finding[] = [],
 ): Result {
-  const { request, facts, object } = context;
+  const { request, facts, draft } = context;
   const { username } = requester;
   const report = (applies: TraceEntry["applies"], why: string): void =>
     context.trace?.({ policy: limits.ref, applies, why });
@@ -67,7 +67,7 @@ export function decideCreation(
     return userMissing(limits, username);
   }
   if (!("max" in limit)) return passes(`user ${username} is not limited`);
-  const project = nameIn(request.name, object.object);
+  const project = nameIn(request.name, draft.object);
   // It never becomes a project, and has no place in a ledger: the API server's own refusal explains it.
   if (project.length > NAME_LENGTH) return passes(`no namespace has a name of ${project.length} characters`);
   const why = `${limit.rule}: user ${username} may have ${limit.max} project(s)`;
@@ -117,9 +117,9 @@ function admitExactly(context: Context, creation: Creation, findings: readonly F
  * The reservation. A Namespace already has its final uid. The namespace of a ProjectRequest is another object: whatever
  * has the name by then, except the one that has it now.
  */
-function entryFor({ request, object, view }: Context): LedgerEntry {
-  const name = stringAt(object.object, "metadata", "name") ?? request.name;
-  const uid = stringAt(object.object, "metadata", "uid");
+function entryFor({ request, draft, view }: Context): LedgerEntry {
+  const name = stringAt(draft.object, "metadata", "name") ?? request.name;
+  const uid = stringAt(draft.object, "metadata", "uid");
   if (request.resource.resource === "namespaces" && uid !== undefined) return { name, uid };
   const replaces = stringAt(view.get("namespaces", "", name), "metadata", "uid");
   return { name, request: request.uid, ...(replaces === undefined ? {} : { replaces }) };

@@ -14,7 +14,7 @@ const WHO_MAY = "only exempt users and trusted annotators may choose the request
  * sender, because a namespace may have bypassed mutation.
  */
 export function decideNamespace(context: Context, limits: ProjectLimits): Result {
-  const { request, object } = context;
+  const { request, draft } = context;
   const passes = (why: string): Result => {
     context.trace?.({ policy: limits.ref, applies: "not", why });
     return allow();
@@ -24,7 +24,7 @@ export function decideNamespace(context: Context, limits: ProjectLimits): Result
     return wrongRequester(limits, request, what);
   };
   if (isExempt(limits, request.userInfo)) return passes(`user ${request.userInfo.username} is exempt`);
-  const written = requesterOf(object.object) ?? "";
+  const written = requesterOf(draft.object) ?? "";
   if (request.operation === "UPDATE") {
     const stored = requesterOf(request.oldObject) ?? "";
     if (written === stored) return passes("the requester stays as it is");
@@ -59,22 +59,22 @@ const PATH = ["metadata", "annotations", REQUESTER];
 const WARN = 40;
 
 /** Sets the requester of a new namespace, overriding its creator's value, and restores one that an update removes. */
-export function stampRequester({ request, object }: Context, limits: ProjectLimits): Result {
+export function stampRequester({ request, draft }: Context, limits: ProjectLimits): Result {
   const { userInfo, operation } = request;
-  const written = requesterOf(object.object) ?? "";
+  const written = requesterOf(draft.object) ?? "";
   const chooses = isExempt(limits, userInfo) || isTrusted(limits, userInfo);
   const about = { policy: limits.ref, rule: "requester", path: PATH, recordedByModule: true as const };
   if (operation === "CREATE") {
     if (written === userInfo.username || userInfo.username === "" || (chooses && written !== ""))
       return allow();
     const message = `requester is ${userInfo.username}`;
-    object.set(PATH, userInfo.username, { ...about, outcome: "applied", message });
+    draft.set(PATH, userInfo.username, { ...about, outcome: "applied", message });
   } else if (operation === "UPDATE") {
     const stored = requesterOf(request.oldObject) ?? "";
     if (chooses || written !== "" || stored === "") return allow();
     const message = `${REQUESTER} can't be removed: kept ${stored}`;
     const kept: Finding = { ...about, outcome: "applied", code: "USHER-Q04", message, warn: WARN };
-    object.set(PATH, stored, kept);
+    draft.set(PATH, stored, kept);
   }
   return allow();
 }

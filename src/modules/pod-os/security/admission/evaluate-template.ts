@@ -1,11 +1,11 @@
-import { allow, type Decision, deny, type Result } from "../../../core/evaluate/decision.ts";
-import { resourceName } from "../../../core/evaluate/request.ts";
-import { nameIn } from "../../../core/evaluate/status.ts";
-import { controllerOf, isBeingDeleted } from "../../../core/kubernetes/object.ts";
-import { isBuiltIn, podTemplateOf, type WorkloadKind } from "../../../core/kubernetes/workloads.ts";
-import type { Context } from "../../../core/module/module.ts";
-import type { Exceptions } from "../exceptions/exceptions.ts";
-import { settingsOf } from "../settings.ts";
+import { allow, type Decision, deny, type Result } from "../../../../core/evaluate/decision.ts";
+import { resourceName } from "../../../../core/evaluate/request.ts";
+import { nameIn } from "../../../../core/evaluate/status.ts";
+import { controllerOf, isBeingDeleted } from "../../../../core/kubernetes/object.ts";
+import { isBuiltIn, podTemplateOf, type WorkloadKind } from "../../../../core/kubernetes/workloads.ts";
+import type { Context } from "../../../../core/module/module.ts";
+import type { Exceptions } from "../../exceptions/exceptions.ts";
+import { settingsOf } from "../../settings.ts";
 import { errorCount } from "./counts.ts";
 import { annotation, exempted, labelErrors } from "./evaluate-pod.ts";
 import { exemptPod, exemptRequest, ownerOf } from "./exemptions.ts";
@@ -17,7 +17,7 @@ import { evaluateModes, withEvent } from "./verdict.ts";
  * API server's own messages about built-in kinds are not repeated. A template that can't be evaluated passes.
  */
 export function evaluateTemplate(context: Context, exceptions: Exceptions): Result {
-  const { request, object, view, installation } = context;
+  const { request, draft, view, installation } = context;
   const { group, resource } = request.resource;
   const workload = installation.workloads.byResource(group, resource);
   if (workload === undefined || request.subResource !== "") return allow();
@@ -35,7 +35,7 @@ export function evaluateTemplate(context: Context, exceptions: Exceptions): Resu
   const modes = { ...(informs ? { audit, warn } : {}), ...(denies ? { enforce } : {}) };
   if (errors.length === 0 && Object.values(modes).every(({ level }) => level === "privileged"))
     return allow();
-  const template = podTemplateOf(object.object, workload);
+  const template = podTemplateOf(draft.object, workload);
   if (template === undefined) return allow();
   const { metadata = {}, spec } = template;
   if (spec === undefined) return undecided(context, "failed to extract pod template");
@@ -57,9 +57,9 @@ export function evaluateTemplate(context: Context, exceptions: Exceptions): Resu
  * A controller's own updates and the removal of finalizers must pass: only a changed template is refused, and never one
  * that is being deleted or belongs to a controller, which would only retry.
  */
-function isDeniable({ object }: Context, { template }: WorkloadKind): boolean {
+function isDeniable({ draft }: Context, { template }: WorkloadKind): boolean {
   return (
-    object.changed([template]) && !isBeingDeleted(object.object) && controllerOf(object.object) === undefined
+    draft.changed([template]) && !isBeingDeleted(draft.object) && controllerOf(draft.object) === undefined
   );
 }
 

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { outside } from "../../../../test/builders/outside.ts";
-import { controlledBy, pod } from "../../../../test/builders/pod.ts";
-import { asked, podSecurityWith } from "../../../../test/builders/pod-security.ts";
-import { requestFor } from "../../../../test/builders/request.ts";
-import type { AdmissionRequest } from "../../../core/evaluate/request.ts";
-import type { Json, JsonObject } from "../../../core/json.ts";
+import { outside } from "../../../../../test/builders/outside.ts";
+import { controlledBy, pod } from "../../../../../test/builders/pod.ts";
+import { asked, podSecurityWith } from "../../../../../test/builders/pod-security.ts";
+import { requestFor } from "../../../../../test/builders/request.ts";
+import type { AdmissionRequest } from "../../../../core/evaluate/request.ts";
+import type { Json, JsonObject } from "../../../../core/json.ts";
 
 const RESTRICTED =
   'allowPrivilegeEscalation != false (container "c" must set securityContext.allowPrivilegeEscalation=false), unrestricted capabilities (container "c" must set securityContext.capabilities.drop=["ALL"]), runAsNonRoot != true (pod or container "c" must set securityContext.runAsNonRoot=true), seccompProfile (pod or container "c" must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost")';

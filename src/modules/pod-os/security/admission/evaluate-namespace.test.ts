@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { outside } from "../../../../test/builders/outside.ts";
-import { controlledBy, pod } from "../../../../test/builders/pod.ts";
-import { asked, exception, labelled, podSecurityWith } from "../../../../test/builders/pod-security.ts";
-import { requestFor } from "../../../../test/builders/request.ts";
-import type { Fact } from "../../../core/evaluate/need.ts";
-import type { JsonObject } from "../../../core/json.ts";
+import { outside } from "../../../../../test/builders/outside.ts";
+import { controlledBy, pod } from "../../../../../test/builders/pod.ts";
+import { asked, exception, labelled, podSecurityWith } from "../../../../../test/builders/pod-security.ts";
+import { requestFor } from "../../../../../test/builders/request.ts";
+import type { Fact } from "../../../../core/evaluate/need.ts";
+import type { JsonObject } from "../../../../core/json.ts";
 
 const HOST = { containers: [{ name: "c", image: "i" }], hostPID: true };
 const PRIVILEGED = { containers: [{ name: "c", image: "i", securityContext: { privileged: true } }] };

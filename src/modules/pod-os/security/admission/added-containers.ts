@@ -1,4 +1,4 @@
-import { isObject, type Json, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
+import { isObject, type Json, type JsonObject, listAt, stringAt } from "../../../../core/json.ts";
 
 /** The part of the pod's security context that a container inherits unless it sets its own. */
 const INHERITED = [

@@ -34,7 +34,7 @@ export interface Injection {
 }
 
 /** Compares the provenance of a stored object with its provenance if it were reapplied. */
-export function injectionsIn(
+export function compareInjections(
   module: string,
   stored: JsonObject,
   reapplied: JsonObject,

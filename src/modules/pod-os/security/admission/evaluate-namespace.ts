@@ -1,18 +1,13 @@
-import { allow, deny, need, type Result } from "../../../core/evaluate/decision.ts";
-import type { Finding } from "../../../core/evaluate/finding.ts";
-import { own } from "../../../core/json.ts";
-import { labelsOf } from "../../../core/kubernetes/object.ts";
-import { previewsPolicies } from "../../../core/module/installation.ts";
-import type { Context } from "../../../core/module/module.ts";
-import type { Exceptions } from "../exceptions/exceptions.ts";
-import { fieldErrorsMessage } from "../os/evaluate-fields.ts";
-import {
-  compareLevels,
-  LABEL_PREFIX,
-  type LevelVersion,
-  type PodSecurityPolicy,
-} from "../security/policy.ts";
-import { settingsOf } from "../settings.ts";
+import { allow, deny, need, type Result } from "../../../../core/evaluate/decision.ts";
+import type { Finding } from "../../../../core/evaluate/finding.ts";
+import { own } from "../../../../core/json.ts";
+import { labelsOf } from "../../../../core/kubernetes/object.ts";
+import { previewsPolicies } from "../../../../core/module/installation.ts";
+import type { Context } from "../../../../core/module/module.ts";
+import type { Exceptions } from "../../exceptions/exceptions.ts";
+import { fieldErrorsMessage } from "../../os/evaluate-fields.ts";
+import { settingsOf } from "../../settings.ts";
+import { compareLevels, LABEL_PREFIX, type LevelVersion, type PodSecurityPolicy } from "../policy.ts";
 import { defaultPolicy, type NamespacePolicy, policyOf, policyText } from "./namespace-policy.ts";
 import { podsNeed, previewOf } from "./preview.ts";
 import { RULE } from "./verdict.ts";

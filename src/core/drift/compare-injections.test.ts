@@ -3,25 +3,25 @@ import { describe, expect, test } from "vitest";
 import { deployment } from "../../../test/builders/pod.ts";
 import type { Json, JsonObject } from "../json.ts";
 import { PROVENANCE } from "../provenance/annotation.ts";
-import { type Injection, injectionsIn } from "./injections.ts";
+import { compareInjections, type Injection } from "./compare-injections.ts";
 
 const SPEC = ["spec", "template", "spec"];
 const POOL = "/spec/template/spec/nodeSelector/pool";
 const TOLERATIONS = "/spec/template/spec/tolerations";
 
-/** A Deployment whose template has this spec, with these origins of a policy `a` noted on it. */
-function noted(spec: JsonObject, ...origins: readonly JsonObject[]): JsonObject {
+/** A Deployment whose template has this spec, with a provenance annotation that has these origins of policy `a`. */
+function recorded(spec: JsonObject, ...origins: readonly JsonObject[]): JsonObject {
   const text = JSON.stringify({ placement: origins.map((origin) => ({ policy: "P/a", ...origin })) });
   return deployment({ spec, ...(origins.length === 0 ? {} : { annotations: { [PROVENANCE]: text } }) });
 }
 
-const carried = (stored: JsonObject, anew: JsonObject): Injection[] =>
-  injectionsIn("placement", stored, anew, SPEC);
+const carried = (stored: JsonObject, reapplied: JsonObject): Injection[] =>
+  compareInjections("placement", stored, reapplied, SPEC);
 
 const toleration = (key: string): JsonObject => ({ key, operator: "Exists" });
-const etcd = noted({ nodeSelector: { pool: "etcd" } }, { generation: 3, set: [POOL] });
-const nvme = noted({ nodeSelector: { pool: "nvme" } }, { generation: 4, set: [POOL] });
-const bare = noted({});
+const etcd = recorded({ nodeSelector: { pool: "etcd" } }, { generation: 3, set: [POOL] });
+const nvme = recorded({ nodeSelector: { pool: "nvme" } }, { generation: 4, set: [POOL] });
+const bare = recorded({});
 
 describe("drift state of an object", () => {
   test.each<[string, JsonObject, JsonObject, Injection["state"], Json]>([
@@ -31,15 +31,18 @@ describe("drift state of an object", () => {
     ["never written", bare, etcd, "missing", [{ field: "nodeSelector.pool", wants: "etcd" }]],
     [
       "in the provenance, and removed from the object",
-      noted({}, { set: [POOL] }),
+      recorded({}, { set: [POOL] }),
       etcd,
       "missing",
       [{ field: "nodeSelector.pool", wants: "etcd" }],
     ],
     [
       "partly removed from the object",
-      noted({ nodeSelector: { pool: "etcd" } }, { set: [POOL], added: { [TOLERATIONS]: [toleration("a")] } }),
-      noted(
+      recorded(
+        { nodeSelector: { pool: "etcd" } },
+        { set: [POOL], added: { [TOLERATIONS]: [toleration("a")] } },
+      ),
+      recorded(
         { nodeSelector: { pool: "etcd" }, tolerations: [toleration("a")] },
         { set: [POOL], added: { [TOLERATIONS]: [toleration("a")] } },
       ),
@@ -51,8 +54,8 @@ describe("drift state of an object", () => {
     ],
     [
       "one element more",
-      noted({ tolerations: [toleration("a")] }, { added: { [TOLERATIONS]: [toleration("a")] } }),
-      noted(
+      recorded({ tolerations: [toleration("a")] }, { added: { [TOLERATIONS]: [toleration("a")] } }),
+      recorded(
         { tolerations: [toleration("a"), toleration("b")] },
         { added: { [TOLERATIONS]: [toleration("a"), toleration("b")] } },
       ),
@@ -69,20 +72,20 @@ describe("drift state of an object", () => {
   });
 
   test("a different generation alone is not drift", () => {
-    const later = noted({ nodeSelector: { pool: "etcd" } }, { generation: 9, set: [POOL] });
+    const later = recorded({ nodeSelector: { pool: "etcd" } }, { generation: 9, set: [POOL] });
     expect(carried(etcd, later)).toMatchObject([{ state: "current", generation: 3 }]);
   });
 
   test("ignores provenance of other modules, and invalid provenance", () => {
-    expect(injectionsIn("other", etcd, etcd, SPEC)).toEqual([]);
+    expect(compareInjections("other", etcd, etcd, SPEC)).toEqual([]);
     const broken = deployment({ annotations: { [PROVENANCE]: "{nonsense" } });
     expect(carried(broken, broken)).toEqual([]);
     // Provenance of a value that is neither present nor required.
-    expect(carried(noted({}, { set: [POOL] }), bare)).toEqual([]);
+    expect(carried(recorded({}, { set: [POOL] }), bare)).toEqual([]);
   });
 
   test("several policies are sorted", () => {
-    const two = noted(
+    const two = recorded(
       { nodeSelector: { pool: "etcd", disk: "nvme" } },
       { policy: "P/b", set: [POOL] },
       { policy: "P/a", set: ["/spec/template/spec/nodeSelector/disk"] },
@@ -106,7 +109,7 @@ test("an object compared with itself has no drift, with any provenance", () => {
   });
   fc.assert(
     fc.property(fc.array(origin, { maxLength: 3 }), (origins) => {
-      const object = noted(
+      const object = recorded(
         { nodeSelector: { pool: "etcd" }, tolerations: [toleration("a")] },
         ...(origins as unknown as JsonObject[]),
       );

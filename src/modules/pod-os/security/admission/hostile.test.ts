@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { asked, exception, podSecurityWith } from "../../../../test/builders/pod-security.ts";
-import { requestFor } from "../../../../test/builders/request.ts";
-import type { Json, JsonObject } from "../../../core/json.ts";
+import { asked, exception, podSecurityWith } from "../../../../../test/builders/pod-security.ts";
+import { requestFor } from "../../../../../test/builders/request.ts";
+import type { Json, JsonObject } from "../../../../core/json.ts";
 
 const SETTINGS = {
   podSecurity: { mode: "Replace", templates: "Deny", ephemeralContainers: "Added", windowsChecks: true },

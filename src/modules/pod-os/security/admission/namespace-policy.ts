@@ -1,10 +1,10 @@
-import type { Need } from "../../../core/evaluate/need.ts";
-import { isObject, type JsonObject } from "../../../core/json.ts";
-import { labelsOf } from "../../../core/kubernetes/object.ts";
-import type { Context } from "../../../core/module/module.ts";
-import type { PodSecurityConfiguration } from "../configuration.ts";
-import type { PodFieldError } from "../field-error.ts";
-import { type LevelVersion, type PodSecurityPolicy, podSecurityPolicyOf } from "../security/policy.ts";
+import type { Need } from "../../../../core/evaluate/need.ts";
+import { isObject, type JsonObject } from "../../../../core/json.ts";
+import { labelsOf } from "../../../../core/kubernetes/object.ts";
+import type { Context } from "../../../../core/module/module.ts";
+import type { PodSecurityConfiguration } from "../../configuration.ts";
+import type { PodFieldError } from "../../field-error.ts";
+import { type LevelVersion, type PodSecurityPolicy, podSecurityPolicyOf } from "../policy.ts";
 
 export type NamespacePolicy = PodSecurityPolicy & { readonly errors: readonly PodFieldError[] };
 

@@ -2,13 +2,15 @@ import { describe, expect, test } from "vitest";
 import { atOnce } from "../../../../test/builders/evaluation.ts";
 import { controlledBy, pod, workload } from "../../../../test/builders/pod.ts";
 import { asksPodOS, podOSWith } from "../../../../test/builders/pod-os.ts";
+import { asked, podSecurityWith } from "../../../../test/builders/pod-security.ts";
 import { requestFor } from "../../../../test/builders/request.ts";
 import type { AdmissionRequest } from "../../../core/evaluate/request.ts";
 import type { JsonObject } from "../../../core/json.ts";
 
 const CONTAINERS = { containers: [{ name: "main", image: "registry.example/app:1" }] };
 const WINDOWS = { ...CONTAINERS, os: { name: "windows" } };
-const BAD = { ...WINDOWS, nodeSelector: { "kubernetes.io/os": "linux" } };
+const LINUX_ONLY = { nodeSelector: { "kubernetes.io/os": "linux" } };
+const BAD = { ...WINDOWS, ...LINUX_ONLY };
 
 function judged(object: JsonObject, os: JsonObject = {}, change: Partial<AdmissionRequest> = {}) {
   return atOnce(asksPodOS(podOSWith([], os), requestFor(object, change), "validate"));
@@ -92,4 +94,45 @@ describe("os.contradictions", () => {
     });
     expect(judged(owned, deny)).toMatchObject({ denials: [], findings: [{ warn: 60 }] });
   });
+});
+
+test.each<[string, JsonObject, string[]]>([
+  ["a pod with spec.os", pod({ spec: WINDOWS }), ["usher_pod_os_pods windows explicit"]],
+  [
+    "a pod with a selector",
+    pod({ spec: { ...CONTAINERS, ...LINUX_ONLY } }),
+    ["usher_pod_os_pods linux nodeSelector"],
+  ],
+  ["no pod that names no OS", pod({ spec: CONTAINERS }), []],
+  ["no template", workload("apps/v1", "Deployment", { spec: WINDOWS }), []],
+])("counts %s, by OS and source", async (_what, object, counts) => {
+  expect((await asked(podSecurityWith({}), requestFor(object))).pods).toEqual(counts);
+});
+
+test("a refused contradiction raises PodOSNotSupported on the owner", async () => {
+  const assembly = podSecurityWith({ settings: { os: { contradictions: "Deny" } } });
+  const owner = controlledBy("apps/v1", "ReplicaSet", "web");
+  const object = pod({ spec: { ...WINDOWS, ...LINUX_ONLY }, owner });
+  expect(await asked(assembly, requestFor(object))).toMatchObject({
+    allowed: false,
+    pods: [],
+    events: [
+      {
+        type: "Warning",
+        reason: "PodOSNotSupported",
+        message: expect.stringContaining("linux contradicts spec.os.name: windows"),
+        regarding: { kind: "ReplicaSet", name: "web", namespace: "shop" },
+      },
+    ],
+  });
+});
+
+test("by default a pod without spec.os is neither refused nor edited, whatever its other fields", async () => {
+  const object = pod({
+    spec: { ...CONTAINERS, ...LINUX_ONLY, hostPID: true },
+    labels: { "kubernetes.io/os": "windows" },
+  });
+  const assembly = podSecurityWith({ labels: { enforce: "restricted" } });
+  for (const phase of ["mutate", "validate"] as const)
+    expect(await asked(assembly, requestFor(object), { phase })).toMatchObject({ allowed: true, patch: [] });
 });

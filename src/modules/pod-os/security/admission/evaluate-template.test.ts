@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { outside } from "../../../../test/builders/outside.ts";
-import { controlledBy, workload } from "../../../../test/builders/pod.ts";
-import { asked, podSecurityWith } from "../../../../test/builders/pod-security.ts";
-import { requestFor } from "../../../../test/builders/request.ts";
-import type { AdmissionRequest } from "../../../core/evaluate/request.ts";
-import type { JsonObject } from "../../../core/json.ts";
-import { BUILT_IN_WORKLOADS } from "../../../core/kubernetes/workloads.ts";
+import { outside } from "../../../../../test/builders/outside.ts";
+import { controlledBy, workload } from "../../../../../test/builders/pod.ts";
+import { asked, podSecurityWith } from "../../../../../test/builders/pod-security.ts";
+import { requestFor } from "../../../../../test/builders/request.ts";
+import type { AdmissionRequest } from "../../../../core/evaluate/request.ts";
+import type { JsonObject } from "../../../../core/json.ts";
+import { BUILT_IN_WORKLOADS } from "../../../../core/kubernetes/workloads.ts";
 
 const GOOD = { containers: [{ name: "c", image: "i" }] };
 const BAD = { ...GOOD, hostPID: true };

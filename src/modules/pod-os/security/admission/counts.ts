@@ -1,8 +1,8 @@
-import type { AdmissionRequest } from "../../../core/evaluate/request.ts";
-import type { ServerVersion } from "../../../core/kubernetes/versions.ts";
-import type { Count } from "../../../core/module/metric.ts";
-import { ERRORS, EVALUATIONS, EXEMPTIONS } from "../metrics.ts";
-import { type LevelVersion, minorOf, type PodSecurityPolicy } from "../security/policy.ts";
+import type { AdmissionRequest } from "../../../../core/evaluate/request.ts";
+import type { ServerVersion } from "../../../../core/kubernetes/versions.ts";
+import type { Count } from "../../../../core/module/metric.ts";
+import { ERRORS, EVALUATIONS, EXEMPTIONS } from "../../metrics.ts";
+import { type LevelVersion, minorOf, type PodSecurityPolicy } from "../policy.ts";
 
 function requestLabels({ operation, resource: { group, resource }, subResource }: AdmissionRequest) {
   const core = group === "" ? resource : "";

@@ -4,13 +4,13 @@ import type { Hook } from "../../../core/module/hook.ts";
 import { exemptNamespaces } from "../../../core/module/installation.ts";
 import type { Count } from "../../../core/module/metric.ts";
 import type { View } from "../../../core/view/view.ts";
-import { ownerOf } from "../admission/exemptions.ts";
-import { withEvent } from "../admission/verdict.ts";
 import { PODS } from "../metrics.ts";
 import { osFindings } from "../os/contradictions.ts";
 import { evaluateFields } from "../os/evaluate-fields.ts";
 import { resolvePodOS } from "../os/resolve.ts";
 import { runtimeClassOf } from "../os/runtime-class.ts";
+import { ownerOf } from "../security/admission/exemptions.ts";
+import { withEvent } from "../security/admission/verdict.ts";
 import { IDENTIFY_POD_OS, MODULE, settingsOf } from "../settings.ts";
 import { type Handler, workloadRules } from "./handler.ts";
 import { isChanged, type RequestTemplate, requestTemplate } from "./request-template.ts";
@@ -29,7 +29,7 @@ const OS_CHANGED =
   "has(object.spec.os) != has(oldObject.spec.os) || (has(object.spec.os) && object.spec.os != oldObject.spec.os)";
 
 /** Reports problems about the OS of pods and templates. */
-export const facts: Handler = {
+export const osContradictions: Handler = {
   name: MODULE,
   rule: { kind: "Setting", name: "os.contradictions" },
   nothing: "nothing names an OS, or all that names one agrees",

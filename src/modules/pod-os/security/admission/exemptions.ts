@@ -1,9 +1,9 @@
-import type { ObjectReference } from "../../../core/evaluate/finding.ts";
-import type { AdmissionRequest } from "../../../core/evaluate/request.ts";
-import { type JsonObject, stringAt } from "../../../core/json.ts";
-import { controllerOf } from "../../../core/kubernetes/object.ts";
-import type { View } from "../../../core/view/view.ts";
-import type { PodSecurityConfiguration } from "../configuration.ts";
+import type { ObjectReference } from "../../../../core/evaluate/finding.ts";
+import type { AdmissionRequest } from "../../../../core/evaluate/request.ts";
+import { type JsonObject, stringAt } from "../../../../core/json.ts";
+import { controllerOf } from "../../../../core/kubernetes/object.ts";
+import type { View } from "../../../../core/view/view.ts";
+import type { PodSecurityConfiguration } from "../../configuration.ts";
 
 /** The exemptions of a request from all three modes. The values are those of the audit annotation. */
 export type Exemption = "namespace" | "user" | "runtimeClass";
