@@ -12,7 +12,7 @@
  * ```
  */
 
-export { Assembly, type StandingPolicy } from "./core/evaluate/assembly.ts";
+export type { Count } from "./core/decision/decision.ts";
 export {
   allow,
   type Commit,
@@ -22,32 +22,28 @@ export {
   type NeedMore,
   need,
   type Result,
-} from "./core/evaluate/decision.ts";
-export { Draft, type Edit } from "./core/evaluate/draft.ts";
-export {
-  type Effects,
-  type EventToWrite,
-  effectsOf,
-  METRICS,
-  type Tally,
-} from "./core/evaluate/effects.ts";
+} from "./core/decision/decision.ts";
+export { Draft, type Edit } from "./core/decision/draft.ts";
+export type {
+  EventToWrite,
+  Finding,
+  FindingEvent,
+  FindingOutcome,
+  ModuleFinding,
+  ObjectReference,
+} from "./core/decision/finding.ts";
+export { type Fact, Facts, failureOf, type Need } from "./core/decision/need.ts";
+export { type PatchOperation, patchOf } from "./core/decision/patch.ts";
+export type { AdmissionRequest, Operation, UserInfo } from "./core/decision/request.ts";
+export type { DenialStatus, StatusCause, StatusDetails } from "./core/decision/status.ts";
+export type { Tally } from "./core/decision/tally.ts";
+export { type Effects, effectsOf, METRICS } from "./core/evaluate/effects.ts";
 export { type CommitResult, evaluate, type Host } from "./core/evaluate/evaluate.ts";
 export type { Evaluation, EvaluationRequest, ModuleTrace } from "./core/evaluate/evaluate-hooks.ts";
-export {
-  type Finding,
-  type FindingEvent,
-  type FindingOutcome,
-  type ModuleFinding,
-  type ObjectReference,
-  type PolicyRef,
-  policyKey,
-  policyName,
-} from "./core/evaluate/finding.ts";
-export { type Fact, Facts, failureOf, type Need } from "./core/evaluate/need.ts";
-export { type PatchOperation, patchOf } from "./core/evaluate/patch.ts";
-export type { AdmissionRequest, Operation, UserInfo } from "./core/evaluate/request.ts";
 export { type AdmissionResponse, responseOf, reviewOf } from "./core/evaluate/response.ts";
-export type { DenialStatus, StatusCause, StatusDetails } from "./core/evaluate/status.ts";
+export type { Deadline, Source } from "./core/evaluate/source.ts";
+export { type Gate, Gates, parseGates } from "./core/installation/gates.ts";
+export { DEFAULT_INSTALLATION, type Installation } from "./core/installation/installation.ts";
 export type { Json, JsonObject } from "./core/json.ts";
 export { defaulted } from "./core/kubernetes/defaults/defaults.ts";
 export { atLeast, type KubernetesVersion, type ServerVersion } from "./core/kubernetes/versions.ts";
@@ -57,11 +53,10 @@ export {
   type WorkloadTable,
   workloadTable,
 } from "./core/kubernetes/workloads.ts";
+export { Assembly, type StandingPolicy } from "./core/module/assembly.ts";
 export { codesOf } from "./core/module/codes.ts";
-export { type Gate, Gates, parseGates } from "./core/module/gates.ts";
 export { type Hook, hookWants, type NamespaceScope, type Phase, type Rule } from "./core/module/hook.ts";
-export { DEFAULT_INSTALLATION, type Installation } from "./core/module/installation.ts";
-export type { Count, Figure, Metric, MetricLabel } from "./core/module/metric.ts";
+export type { Figure, Metric, MetricLabel } from "./core/module/metric.ts";
 export {
   type Code,
   type Context,
@@ -84,9 +79,9 @@ export {
 export type { Path } from "./core/path.ts";
 export { checkObject } from "./core/policy/check.ts";
 export type { CelRule, Column, Kind, KindVersion, Prepared } from "./core/policy/kind.ts";
+export { type PolicyRef, policyKey, policyName } from "./core/policy/policy-ref.ts";
 export type { Problem } from "./core/policy/problem.ts";
 export { PROVENANCE, provenanceOf } from "./core/provenance/annotation.ts";
-export type { Deadline, Source } from "./core/view/source.ts";
 export { Store } from "./core/view/store.ts";
 export type { Change, Index, View } from "./core/view/view.ts";
 export { modules } from "./modules/all.ts";

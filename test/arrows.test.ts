@@ -52,6 +52,30 @@ const ALLOWED: Record<string, readonly string[]> = {
 const PURE_FORBIDDEN =
   /^(node:(fs|net|http|https|http2|tls|dgram|dns|child_process|worker_threads|timers|os|process|readline|perf_hooks).*|@kubernetes\/.*)$/;
 
+/** The first folders by which two files differ: of `core/policy/kind.ts` and `core/view/store.ts`, `core: policy → view`. */
+function siblings(file: string, other: string): { parent: string; from: string; to: string } | undefined {
+  const [from, to] = [dirname(file).split("/"), dirname(other).split("/")];
+  const depth = from.findIndex((name, i) => name !== to[i]);
+  const [here, there] = [from[depth], to[depth]];
+  if (here === undefined || there === undefined) return undefined;
+  return { parent: from.slice(0, depth).join("/"), from: here, to: there };
+}
+
+/** The folders on a way from one folder back to itself; `undefined` if no way leads back. */
+function circleFrom(start: string, imports: ReadonlyMap<string, ReadonlySet<string>>): string[] | undefined {
+  const ways = [[start]];
+  const seen = new Set<string>();
+  for (const way of ways) {
+    for (const next of imports.get(way.at(-1) ?? "") ?? []) {
+      if (next === start) return [...way, start];
+      if (seen.has(next)) continue;
+      seen.add(next);
+      ways.push([...way, next]);
+    }
+  }
+  return undefined;
+}
+
 describe("imports keep to the architecture's arrows", () => {
   it("finds the source files", () => {
     expect(sources).toContain("core/evaluate/evaluate.ts");
@@ -77,6 +101,36 @@ describe("imports keep to the architecture's arrows", () => {
     expect(text).not.toMatch(
       /\bDate\.now\b|\bnew Date\(\)|\bMath\.random\b|\bprocess\.|\bperformance\.now\b|\bset(?:Timeout|Interval|Immediate)\b/,
     );
+  });
+
+  it("folders of one parent never import each other in a circle, types included", () => {
+    const parents = new Map<string, Map<string, Set<string>>>();
+    for (const file of sources)
+      for (const spec of importsOf(file).filter((one) => one.startsWith("."))) {
+        const found = siblings(file, join(dirname(file), spec));
+        if (found === undefined) continue;
+        const imports = parents.get(found.parent) ?? new Map<string, Set<string>>();
+        parents.set(
+          found.parent,
+          imports.set(found.from, (imports.get(found.from) ?? new Set()).add(found.to)),
+        );
+      }
+    expect(parents.get("core")?.get("evaluate")).toContain("module");
+    for (const [parent, imports] of parents)
+      for (const folder of imports.keys())
+        expect(circleFrom(folder, imports)?.join(" → "), `a circle below src/${parent}`).toBeUndefined();
+  });
+
+  it("an exported type's name is declared once, so that it means one thing", () => {
+    const declared = new Map<string, string>();
+    for (const file of sources)
+      for (const [, name = ""] of readFileSync(join(src, file), "utf8").matchAll(
+        /^export (?:declare )?(?:abstract )?(?:interface|type|class|enum) (\w+)/gm,
+      )) {
+        expect(declared.get(name), `${file} declares ${name} again`).toBeUndefined();
+        declared.set(name, file);
+      }
+    expect(declared.get("Finding")).toBe("core/decision/finding.ts");
   });
 
   it("no shell names a module", () => {

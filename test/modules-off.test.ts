@@ -4,10 +4,10 @@ import { assembleModules } from "../src/cli/source/source.ts";
 import { at, type JsonObject, listAt, stringAt } from "../src/core/json.ts";
 import { readsOf } from "../src/core/module/module.ts";
 import { policyCheck } from "../src/core/module/policy-check.ts";
+import { grantedRights, ruleOf } from "../src/core/module/rights.ts";
 import { kindResource } from "../src/core/policy/kind.ts";
 import { registration } from "../src/core/registration/index.ts";
 import { declaredRoles } from "../src/core/registration/rbac.ts";
-import { grantedRights, ruleOf } from "../src/core/registration/rights.ts";
 import { modules } from "../src/modules/all.ts";
 import { folder, usher } from "./cli/usher.ts";
 

@@ -2,11 +2,11 @@
 // table in docs/safety.md.
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import type { Assembly } from "../src/core/evaluate/assembly.ts";
+import { Facts } from "../src/core/decision/need.ts";
+import { type AdmissionRequest, OPERATIONS } from "../src/core/decision/request.ts";
 import { evaluateHooks } from "../src/core/evaluate/evaluate-hooks.ts";
-import { Facts } from "../src/core/evaluate/need.ts";
-import { type AdmissionRequest, OPERATIONS } from "../src/core/evaluate/request.ts";
 import { responseOf } from "../src/core/evaluate/response.ts";
+import type { Assembly } from "../src/core/module/assembly.ts";
 import { type Hook, hookWants } from "../src/core/module/hook.ts";
 import { PROTECTED_RESOURCES } from "../src/core/module/protected.ts";
 import { assemblyIn, MODES } from "./builders/modes.ts";

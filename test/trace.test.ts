@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import { Assembly } from "../src/core/evaluate/assembly.ts";
+import type { Fact, Need } from "../src/core/decision/need.ts";
+import type { AdmissionRequest } from "../src/core/decision/request.ts";
 import { evaluate } from "../src/core/evaluate/evaluate.ts";
-import type { Fact, Need } from "../src/core/evaluate/need.ts";
-import type { AdmissionRequest } from "../src/core/evaluate/request.ts";
+import { Gates } from "../src/core/installation/gates.ts";
+import { DEFAULT_INSTALLATION } from "../src/core/installation/installation.ts";
 import type { JsonObject } from "../src/core/json.ts";
-import { Gates } from "../src/core/module/gates.ts";
+import { Assembly } from "../src/core/module/assembly.ts";
 import type { Hook, Rule } from "../src/core/module/hook.ts";
-import { DEFAULT_INSTALLATION } from "../src/core/module/installation.ts";
 import { policyCheck } from "../src/core/module/policy-check.ts";
 import { modules } from "../src/modules/all.ts";
 import { GROUP, MALLORY, NODES, NOW } from "./builders/guard.ts";

@@ -2,11 +2,11 @@
 // review`. Walks every kind of every module.
 import { expect, test } from "vitest";
 import { assembleModules } from "../src/cli/source/source.ts";
-import type { Assembly } from "../src/core/evaluate/assembly.ts";
+import { Facts, type Need } from "../src/core/decision/need.ts";
 import { evaluate } from "../src/core/evaluate/evaluate.ts";
-import { Facts, type Need } from "../src/core/evaluate/need.ts";
 import { responseOf } from "../src/core/evaluate/response.ts";
 import { at, type JsonObject, listAt } from "../src/core/json.ts";
+import type { Assembly } from "../src/core/module/assembly.ts";
 import type { PlannedWrite, ReconcileKey } from "../src/core/module/reconciler.ts";
 import { type Kind, kindResource } from "../src/core/policy/kind.ts";
 import type { Change } from "../src/core/view/view.ts";

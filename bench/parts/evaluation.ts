@@ -1,12 +1,13 @@
 // The cost of a request in usher itself, without TLS and HTTP: the part that policies can slow down.
+
+import { reviewResponse } from "../../src/admission/http/http-response.ts";
 import { decodeReview, Undecodable } from "../../src/admission/review/decode.ts";
 import { ReviewHandler } from "../../src/admission/review/handle.ts";
-import { reviewResponse } from "../../src/admission/review/http-response.ts";
-import type { Assembly } from "../../src/core/evaluate/assembly.ts";
+import type { AdmissionRequest } from "../../src/core/decision/request.ts";
 import { evaluate, type Host } from "../../src/core/evaluate/evaluate.ts";
-import type { AdmissionRequest } from "../../src/core/evaluate/request.ts";
 import { responseOf } from "../../src/core/evaluate/response.ts";
 import { SILENT } from "../../src/core/log.ts";
+import type { Assembly } from "../../src/core/module/assembly.ts";
 import { assemblyWith, staticSource } from "../fixtures/assembly.ts";
 import { SIZES } from "../fixtures/policies.ts";
 import { isPatched, PODS, type Pod, reviews } from "../fixtures/reviews.ts";

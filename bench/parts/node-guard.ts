@@ -1,11 +1,12 @@
 // The node guard: the worst-case cost of a verdict, and the module's cost for a pod that it does not affect.
-import { Assembly } from "../../src/core/evaluate/assembly.ts";
+
+import { Facts } from "../../src/core/decision/need.ts";
+import type { AdmissionRequest } from "../../src/core/decision/request.ts";
 import { evaluateHooks } from "../../src/core/evaluate/evaluate-hooks.ts";
-import { Facts } from "../../src/core/evaluate/need.ts";
-import type { AdmissionRequest } from "../../src/core/evaluate/request.ts";
+import { Gates } from "../../src/core/installation/gates.ts";
+import { DEFAULT_INSTALLATION } from "../../src/core/installation/installation.ts";
 import type { JsonObject } from "../../src/core/json.ts";
-import { Gates } from "../../src/core/module/gates.ts";
-import { DEFAULT_INSTALLATION } from "../../src/core/module/installation.ts";
+import { Assembly } from "../../src/core/module/assembly.ts";
 import { nodeGuard } from "../../src/modules/node-guard/index.ts";
 import { podObject } from "../fixtures/pod.ts";
 import { time } from "../report/number.ts";

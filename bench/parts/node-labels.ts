@@ -1,12 +1,13 @@
 // The cost of ten thousand rules for a node that joins, and of one changed rule for a leader with five thousand nodes.
+
+import { reviewResponse } from "../../src/admission/http/http-response.ts";
 import { decodeReview, Undecodable } from "../../src/admission/review/decode.ts";
-import { reviewResponse } from "../../src/admission/review/http-response.ts";
 import { assembleModules } from "../../src/cli/source/source.ts";
-import type { Assembly } from "../../src/core/evaluate/assembly.ts";
+import { Facts } from "../../src/core/decision/need.ts";
 import { evaluate, type Host } from "../../src/core/evaluate/evaluate.ts";
-import { Facts } from "../../src/core/evaluate/need.ts";
 import { responseOf } from "../../src/core/evaluate/response.ts";
 import type { JsonObject } from "../../src/core/json.ts";
+import type { Assembly } from "../../src/core/module/assembly.ts";
 import { kindResource } from "../../src/core/policy/kind.ts";
 import type { Change } from "../../src/core/view/view.ts";
 import { modules } from "../../src/modules/all.ts";

@@ -2,7 +2,7 @@
 // policy changes is foreseen beside other reviews. A process of its own: prints one JSON line when it listens.
 import { setTimeout as sleep } from "node:timers/promises";
 import { startAdmission } from "../../src/admission/admission-server.ts";
-import type { Fact, Need } from "../../src/core/evaluate/need.ts";
+import type { Fact, Need } from "../../src/core/decision/need.ts";
 import type { Json, JsonObject } from "../../src/core/json.ts";
 import { SILENT } from "../../src/core/log.ts";
 import { assemblyWith, staticSource } from "../fixtures/assembly.ts";

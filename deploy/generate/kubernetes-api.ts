@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { ApiData } from "../../src/cli/review/api-types.ts";
+import type { ApiData } from "../../src/cli/input/api-types.ts";
 import { moduleFolder } from "../../test/cluster/binaries/module-folder.ts";
 import type { GeneratedFile } from "./generated-files.ts";
 import { KUBERNETES } from "./kubernetes.ts";
@@ -46,7 +46,7 @@ export function kubernetesApiFile(): GeneratedFile {
   const kinds: Record<string, string> = {};
   for (let minor = oldest; minor <= newest; minor++) releases.set(minor, typesOf(openApiOf(minor), kinds));
   const data: ApiData = { oldest, newest, kinds, types: merged(releases) };
-  return { path: "src/cli/review/kubernetes-api.json", text: `${JSON.stringify(data, null, 2)}\n` };
+  return { path: "src/cli/input/kubernetes-api.json", text: `${JSON.stringify(data, null, 2)}\n` };
 }
 
 /** The module of the newest minor version, with which `npm test` runs, has no version in its name. */

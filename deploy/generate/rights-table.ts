@@ -1,7 +1,7 @@
+import { moduleEnabled, type SettingCondition } from "../../src/core/installation/setting-condition.ts";
 import type { Module } from "../../src/core/module/module.ts";
-import { moduleEnabled, type SettingCondition } from "../../src/core/policy/setting-condition.ts";
+import type { DeclaredRole, Right } from "../../src/core/module/rights.ts";
 import { declaredRoles } from "../../src/core/registration/rbac.ts";
-import type { DeclaredRole, Right } from "../../src/core/registration/rights.ts";
 
 const OPENING = `# Rights
 

@@ -1,6 +1,6 @@
 import { codesOf } from "../core/module/codes.ts";
 import type { Code, Module } from "../core/module/module.ts";
-import { didYouMean } from "../core/policy/suggest.ts";
+import { didYouMean } from "../core/suggest.ts";
 import { CallError } from "./exit.ts";
 import { wrap } from "./wrap.ts";
 

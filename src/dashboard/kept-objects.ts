@@ -1,4 +1,4 @@
-import { resourceName } from "../core/evaluate/request.ts";
+import { resourceName } from "../core/decision/request.ts";
 import { at, isObject, type Json, type JsonObject, listAt, setOwn, stringAt } from "../core/json.ts";
 import { annotationsOf, namespaceOf } from "../core/kubernetes/object.ts";
 import type { WorkloadKind } from "../core/kubernetes/workloads.ts";

@@ -1,5 +1,5 @@
-import type { Assembly } from "../core/evaluate/assembly.ts";
 import type { JsonObject } from "../core/json.ts";
+import type { Assembly } from "../core/module/assembly.ts";
 import type { Lens, LensAnswer, PreparedLens } from "../core/module/dashboard.ts";
 import type { Template } from "./kept-objects.ts";
 import type { Cells, Category as ShownCategory } from "./model.ts";

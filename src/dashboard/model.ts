@@ -20,6 +20,8 @@
  * serve the page, so that every state has a URL: `/nodes?lens=policy`.
  */
 
+import type { ObjectCount, Tone } from "../core/module/shown.ts";
+
 /** A failed call. */
 export interface ApiError {
   readonly error: {
@@ -31,9 +33,6 @@ export interface ApiError {
     readonly problems?: readonly LocatedProblem[];
   };
 }
-
-/** How the page colours something. `none`: nothing to say about it. Colours without a judgement come from `Category.colour`. */
-export type Tone = "good" | "warning" | "bad" | "plain" | "none";
 
 export interface ObjectRef {
   readonly kind: string;
@@ -230,7 +229,7 @@ export interface ListedPolicy extends ObjectRef {
   readonly selects: readonly string[];
   readonly changes: readonly string[];
   readonly refuses: readonly string[];
-  readonly conflicts: readonly PolicyConflict[];
+  readonly conflicts: readonly LinkedConflict[];
   readonly problems: readonly LocatedProblem[];
   /** What is behind it: `3 pods`, `2 nodes`, `5 users`. */
   readonly objects: readonly ObjectCount[];
@@ -238,19 +237,13 @@ export interface ListedPolicy extends ObjectRef {
   readonly onMap?: { readonly lens: string; readonly category: string };
 }
 
-export interface PolicyConflict {
+export interface LinkedConflict {
   /** The field: `nodeSelector topology.kubernetes.io/zone` */
   readonly about: string;
   readonly with: PolicyLink;
   /** Which of both wins, and why: `zone-a has priority -10` */
   readonly winner: PolicyLink;
   readonly why: string;
-}
-
-export interface ObjectCount {
-  readonly count: number;
-  /** In the plural: `pods`. */
-  readonly noun: string;
 }
 
 export interface LocatedProblem {

@@ -1,14 +1,14 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { Assembly } from "../core/evaluate/assembly.ts";
-import { policyKey, policyName } from "../core/evaluate/finding.ts";
-import { resourceName } from "../core/evaluate/request.ts";
+import { resourceName } from "../core/decision/request.ts";
 import { at, isObject, type Json, type JsonObject, stringAt } from "../core/json.ts";
 import { controllerOf, labelsOf, nameOf, namespaceOf } from "../core/kubernetes/object.ts";
+import { Assembly } from "../core/module/assembly.ts";
 import type { DashboardTable, Grouping, Lens, LensAnswer, NodeGroup } from "../core/module/dashboard.ts";
 import type { Standing } from "../core/module/standing.ts";
 import { fieldPath, steps } from "../core/path.ts";
 import { checkObject } from "../core/policy/check.ts";
 import { kindResource } from "../core/policy/kind.ts";
+import { policyKey, policyName } from "../core/policy/policy-ref.ts";
 import { describeProblem } from "../core/policy/problem.ts";
 import { provenanceOf } from "../core/provenance/annotation.ts";
 import type { Change } from "../core/view/view.ts";

@@ -1,9 +1,9 @@
-import { Assembly } from "../../src/core/evaluate/assembly.ts";
+import type { AdmissionRequest } from "../../src/core/decision/request.ts";
 import { evaluate, type Host } from "../../src/core/evaluate/evaluate.ts";
 import type { Evaluation, EvaluationRequest } from "../../src/core/evaluate/evaluate-hooks.ts";
-import type { AdmissionRequest } from "../../src/core/evaluate/request.ts";
-import { Gates } from "../../src/core/module/gates.ts";
-import { DEFAULT_INSTALLATION, type Installation } from "../../src/core/module/installation.ts";
+import { Gates } from "../../src/core/installation/gates.ts";
+import { DEFAULT_INSTALLATION, type Installation } from "../../src/core/installation/installation.ts";
+import { Assembly } from "../../src/core/module/assembly.ts";
 import type { Module } from "../../src/core/module/module.ts";
 import type { Change } from "../../src/core/view/view.ts";
 import { outside } from "./outside.ts";

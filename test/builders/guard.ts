@@ -1,12 +1,12 @@
-import { Assembly } from "../../src/core/evaluate/assembly.ts";
+import type { Fact, Need } from "../../src/core/decision/need.ts";
+import type { AdmissionRequest, UserInfo } from "../../src/core/decision/request.ts";
 import { effectsOf } from "../../src/core/evaluate/effects.ts";
 import { evaluate } from "../../src/core/evaluate/evaluate.ts";
-import type { Fact, Need } from "../../src/core/evaluate/need.ts";
-import type { AdmissionRequest, UserInfo } from "../../src/core/evaluate/request.ts";
 import { responseOf } from "../../src/core/evaluate/response.ts";
+import { Gates } from "../../src/core/installation/gates.ts";
+import { DEFAULT_INSTALLATION, type Installation } from "../../src/core/installation/installation.ts";
 import type { Json, JsonObject } from "../../src/core/json.ts";
-import { Gates } from "../../src/core/module/gates.ts";
-import { DEFAULT_INSTALLATION, type Installation } from "../../src/core/module/installation.ts";
+import { Assembly } from "../../src/core/module/assembly.ts";
 import type { Module } from "../../src/core/module/module.ts";
 import { nodeGuard } from "../../src/modules/node-guard/index.ts";
 import { node } from "./node.ts";
@@ -115,6 +115,8 @@ export interface Asked {
   readonly patched: boolean;
   readonly hooks: readonly string[];
   readonly needs: readonly Need[];
+  /** The needs of each round, over both phases. */
+  readonly rounds: readonly (readonly Need[])[];
 }
 
 /** Calls both phases with a request, as an API server does. */
@@ -147,6 +149,7 @@ export async function askGuard(request: AdmissionRequest, cluster: Cluster = {})
     patched: mutated.patched.size > 0,
     hooks: [...mutated.asked, ...evaluation.asked].map(({ name }) => name),
     needs: world.fetches.flat(),
+    rounds: world.fetches,
   };
 }
 

@@ -1,6 +1,6 @@
+import { type Fact, Facts, type Need } from "../../src/core/decision/need.ts";
+import type { AdmissionRequest } from "../../src/core/decision/request.ts";
 import { evaluate } from "../../src/core/evaluate/evaluate.ts";
-import { type Fact, Facts, type Need } from "../../src/core/evaluate/need.ts";
-import type { AdmissionRequest } from "../../src/core/evaluate/request.ts";
 import { responseOf } from "../../src/core/evaluate/response.ts";
 import type { Json, JsonObject } from "../../src/core/json.ts";
 import type { Module } from "../../src/core/module/module.ts";

@@ -1,6 +1,6 @@
-import { Draft } from "../../src/core/evaluate/draft.ts";
-import type { Finding, ModuleFinding } from "../../src/core/evaluate/finding.ts";
-import { type PatchOperation, patchOf } from "../../src/core/evaluate/patch.ts";
+import { Draft } from "../../src/core/decision/draft.ts";
+import type { Finding, ModuleFinding } from "../../src/core/decision/finding.ts";
+import { type PatchOperation, patchOf } from "../../src/core/decision/patch.ts";
 import { isObject, type Json, type JsonObject } from "../../src/core/json.ts";
 import { BUILT_IN_WORKLOADS } from "../../src/core/kubernetes/workloads.ts";
 import type { Path } from "../../src/core/path.ts";

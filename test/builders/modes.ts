@@ -1,9 +1,10 @@
 // Every setting on which a module's hooks, or their verdicts, depend; and all modules in such a mode.
-import { Assembly } from "../../src/core/evaluate/assembly.ts";
+
+import { Gates } from "../../src/core/installation/gates.ts";
+import { DEFAULT_INSTALLATION } from "../../src/core/installation/installation.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import { parseVersion } from "../../src/core/kubernetes/versions.ts";
-import { Gates } from "../../src/core/module/gates.ts";
-import { DEFAULT_INSTALLATION } from "../../src/core/module/installation.ts";
+import { Assembly } from "../../src/core/module/assembly.ts";
 import { policyCheck } from "../../src/core/module/policy-check.ts";
 import { modules } from "../../src/modules/all.ts";
 import { GROUP, NODES } from "./guard.ts";

@@ -1,4 +1,4 @@
-import type { Finding } from "../../src/core/evaluate/finding.ts";
+import type { Finding } from "../../src/core/decision/finding.ts";
 import type { Hook } from "../../src/core/module/hook.ts";
 import type { Evaluator, Module } from "../../src/core/module/module.ts";
 

@@ -1,6 +1,6 @@
-import type { Assembly } from "../../src/core/evaluate/assembly.ts";
-import { type Fact, Facts, type Need } from "../../src/core/evaluate/need.ts";
+import { type Fact, Facts, type Need } from "../../src/core/decision/need.ts";
 import { at, type JsonObject, stringAt } from "../../src/core/json.ts";
+import type { Assembly } from "../../src/core/module/assembly.ts";
 import type { ReconcileResult } from "../../src/core/module/reconciler.ts";
 import type { Change } from "../../src/core/view/view.ts";
 import type { NodeLabelsKey } from "../../src/modules/node-labels/reconcile/keys.ts";

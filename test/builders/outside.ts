@@ -1,6 +1,6 @@
-import type { Commit } from "../../src/core/evaluate/decision.ts";
+import type { Commit } from "../../src/core/decision/decision.ts";
+import { type Fact, type Need, needKey } from "../../src/core/decision/need.ts";
 import type { CommitResult, Host } from "../../src/core/evaluate/evaluate.ts";
-import { type Fact, type Need, needKey } from "../../src/core/evaluate/need.ts";
 
 export interface RecordedHost extends Host {
   /** The requested needs, one list per fetch. */

@@ -1,6 +1,6 @@
+import type { AdmissionRequest } from "../../src/core/decision/request.ts";
 import { evaluate } from "../../src/core/evaluate/evaluate.ts";
 import type { Evaluation, EvaluationRequest } from "../../src/core/evaluate/evaluate-hooks.ts";
-import type { AdmissionRequest } from "../../src/core/evaluate/request.ts";
 import { type AdmissionResponse, responseOf } from "../../src/core/evaluate/response.ts";
 import type { Json, JsonObject } from "../../src/core/json.ts";
 import { at } from "../../src/core/json.ts";

@@ -1,10 +1,10 @@
-import type { Assembly } from "../../src/core/evaluate/assembly.ts";
+import type { AdmissionRequest } from "../../src/core/decision/request.ts";
 import { evaluate, type Host } from "../../src/core/evaluate/evaluate.ts";
 import type { Evaluation } from "../../src/core/evaluate/evaluate-hooks.ts";
-import type { AdmissionRequest } from "../../src/core/evaluate/request.ts";
+import { DEFAULT_INSTALLATION } from "../../src/core/installation/installation.ts";
 import { type JsonObject, stringAt } from "../../src/core/json.ts";
+import type { Assembly } from "../../src/core/module/assembly.ts";
 import type { Phase } from "../../src/core/module/hook.ts";
-import { DEFAULT_INSTALLATION } from "../../src/core/module/installation.ts";
 import { podOS } from "../../src/modules/pod-os/index.ts";
 import { assemblyOf, callOf } from "./evaluation.ts";
 import { outside } from "./outside.ts";

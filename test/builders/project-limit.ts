@@ -1,10 +1,10 @@
+import type { Fact } from "../../src/core/decision/need.ts";
+import type { AdmissionRequest, UserInfo } from "../../src/core/decision/request.ts";
 import { evaluate } from "../../src/core/evaluate/evaluate.ts";
 import type { Evaluation } from "../../src/core/evaluate/evaluate-hooks.ts";
-import type { Fact } from "../../src/core/evaluate/need.ts";
-import type { AdmissionRequest, UserInfo } from "../../src/core/evaluate/request.ts";
+import { DEFAULT_INSTALLATION, type Installation } from "../../src/core/installation/installation.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import { parseVersion } from "../../src/core/kubernetes/versions.ts";
-import { DEFAULT_INSTALLATION, type Installation } from "../../src/core/module/installation.ts";
 import type { Change } from "../../src/core/view/view.ts";
 import { projectLimit } from "../../src/modules/project-limit/index.ts";
 import { assemblyOf, callOf } from "./evaluation.ts";

@@ -1,7 +1,8 @@
-import type { Draft } from "../../src/core/evaluate/draft.ts";
-import type { Finding, ModuleFinding, PolicyRef } from "../../src/core/evaluate/finding.ts";
+import type { Draft } from "../../src/core/decision/draft.ts";
+import type { Finding, ModuleFinding } from "../../src/core/decision/finding.ts";
 import { type Json, type JsonObject, stringAt } from "../../src/core/json.ts";
 import type { Path } from "../../src/core/path.ts";
+import type { PolicyRef } from "../../src/core/policy/policy-ref.ts";
 import { PROVENANCE } from "../../src/core/provenance/annotation.ts";
 
 export const ETCD: PolicyRef = { kind: "ClusterPodSchedulingPolicy", name: "etcd", uid: "u1", generation: 3 };

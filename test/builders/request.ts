@@ -1,4 +1,4 @@
-import type { AdmissionRequest } from "../../src/core/evaluate/request.ts";
+import type { AdmissionRequest } from "../../src/core/decision/request.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import { stringAt } from "../../src/core/json.ts";
 import { groupVersionOf } from "../../src/core/kubernetes/object.ts";

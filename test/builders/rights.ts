@@ -1,8 +1,8 @@
-import { Gates } from "../../src/core/module/gates.ts";
-import { DEFAULT_INSTALLATION, type Installation } from "../../src/core/module/installation.ts";
+import { Gates } from "../../src/core/installation/gates.ts";
+import { DEFAULT_INSTALLATION, type Installation } from "../../src/core/installation/installation.ts";
 import type { Module } from "../../src/core/module/module.ts";
+import { grantedRights } from "../../src/core/module/rights.ts";
 import { judgingRights } from "../../src/core/registration/module-rights.ts";
-import { grantedRights } from "../../src/core/registration/rights.ts";
 
 /** The verbs that a module's `access` gets in an installation, by resource. */
 export function accessVerbs(

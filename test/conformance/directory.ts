@@ -1,9 +1,9 @@
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { Assembly } from "../../src/core/evaluate/assembly.ts";
-import { Gates } from "../../src/core/module/gates.ts";
-import { DEFAULT_INSTALLATION } from "../../src/core/module/installation.ts";
+import { Gates } from "../../src/core/installation/gates.ts";
+import { DEFAULT_INSTALLATION } from "../../src/core/installation/installation.ts";
+import { Assembly } from "../../src/core/module/assembly.ts";
 import type { Module } from "../../src/core/module/module.ts";
 import { type FileSource, openFiles } from "../../src/files/source/file-source.ts";
 import type { FileReport } from "../../src/files/source/report.ts";

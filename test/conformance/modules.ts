@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { allow } from "../../src/core/evaluate/decision.ts";
-import type { Finding } from "../../src/core/evaluate/finding.ts";
+import { allow } from "../../src/core/decision/decision.ts";
+import type { Finding } from "../../src/core/decision/finding.ts";
 import { type JsonObject, own, stringAt } from "../../src/core/json.ts";
 import { labelsOf } from "../../src/core/kubernetes/object.ts";
 import { defineModule, type Module } from "../../src/core/module/module.ts";

@@ -1,15 +1,15 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { Assembly } from "../../src/core/evaluate/assembly.ts";
-import type { Commit } from "../../src/core/evaluate/decision.ts";
+import type { Commit } from "../../src/core/decision/decision.ts";
+import type { Fact, Need } from "../../src/core/decision/need.ts";
+import type { AdmissionRequest } from "../../src/core/decision/request.ts";
 import { evaluate } from "../../src/core/evaluate/evaluate.ts";
 import type { Evaluation } from "../../src/core/evaluate/evaluate-hooks.ts";
-import type { Fact, Need } from "../../src/core/evaluate/need.ts";
-import type { AdmissionRequest } from "../../src/core/evaluate/request.ts";
+import type { Deadline, Source } from "../../src/core/evaluate/source.ts";
 import { type Json, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
 import { labelsOf, nameOf } from "../../src/core/kubernetes/object.ts";
+import type { Assembly } from "../../src/core/module/assembly.ts";
 import type { Module } from "../../src/core/module/module.ts";
-import type { Deadline, Source } from "../../src/core/view/source.ts";
 import { GREETINGS, GROUP, greeter } from "./modules.ts";
 
 export interface ObjectRef {

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { stringify } from "yaml";
 import { startAdmission } from "../../src/admission/admission-server.ts";
-import { allow } from "../../src/core/evaluate/decision.ts";
+import { allow } from "../../src/core/decision/decision.ts";
 import { type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
 import { nameOf } from "../../src/core/kubernetes/object.ts";
 import { SILENT } from "../../src/core/log.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { startAdmission } from "../../src/admission/admission-server.ts";
-import { allow } from "../../src/core/evaluate/decision.ts";
+import { allow } from "../../src/core/decision/decision.ts";
 import { at } from "../../src/core/json.ts";
 import { type Log, SILENT } from "../../src/core/log.ts";
 import { eventually } from "../cluster/access/wait.ts";

@@ -4,9 +4,9 @@
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { startAdmission } from "../../src/admission/admission-server.ts";
 import { makeCertificate } from "../../src/admission/tls/certificate.ts";
+import { DEFAULT_INSTALLATION } from "../../src/core/installation/installation.ts";
 import { at, type Json, type JsonObject, stringAt } from "../../src/core/json.ts";
 import { SILENT } from "../../src/core/log.ts";
-import { DEFAULT_INSTALLATION } from "../../src/core/module/installation.ts";
 import {
   certificateObjects,
   SERVING_SECRET,

@@ -1,7 +1,7 @@
 // Repeats the same decision while the connection below the view is being broken, and records wrong decisions.
 
 import { evaluate } from "../../src/core/evaluate/evaluate.ts";
-import type { Source } from "../../src/core/view/source.ts";
+import type { Source } from "../../src/core/evaluate/source.ts";
 import { atOnce, callOf } from "../builders/evaluation.ts";
 import { outside } from "../builders/outside.ts";
 import { requestFor } from "../builders/request.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { DEFAULT_INSTALLATION } from "../../src/core/installation/installation.ts";
 import { isObject, type JsonObject, stringAt } from "../../src/core/json.ts";
-import { DEFAULT_INSTALLATION } from "../../src/core/module/installation.ts";
 import { flowControl } from "../../src/core/registration/flow-control.ts";
 import type { ClusterAccess } from "../cluster/access/access.ts";
 import { eventually } from "../cluster/access/wait.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createResources } from "../../src/cluster/client/discovery.ts";
 import { createNeeds } from "../../src/cluster/source/fetch-needs.ts";
-import type { Fact, Need } from "../../src/core/evaluate/need.ts";
+import type { Fact, Need } from "../../src/core/decision/need.ts";
 import type { Read } from "../../src/core/module/module.ts";
 import { moduleThat } from "../builders/module.ts";
 import type { ClusterAccess } from "../cluster/access/access.ts";

@@ -3,7 +3,7 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parse } from "yaml";
-import type { AdmissionRequest } from "../../src/core/evaluate/request.ts";
+import type { AdmissionRequest } from "../../src/core/decision/request.ts";
 import { type JsonObject, stringAt } from "../../src/core/json.ts";
 import { nameOf } from "../../src/core/kubernetes/object.ts";
 import { customResourceDefinition } from "../../src/core/registration/crd.ts";

@@ -1,8 +1,8 @@
 // The pod updates for which the API server calls usher, by the hook's own matchConditions: no server answers here, so a
 // call shows as a refusal.
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { DEFAULT_INSTALLATION } from "../../src/core/installation/installation.ts";
 import type { JsonObject } from "../../src/core/json.ts";
-import { DEFAULT_INSTALLATION } from "../../src/core/module/installation.ts";
 import { PROVENANCE } from "../../src/core/provenance/annotation.ts";
 import { webhookConfigurations } from "../../src/core/registration/webhooks.ts";
 import { placement } from "../../src/modules/placement/index.ts";

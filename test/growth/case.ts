@@ -1,4 +1,4 @@
-import type { AdmissionRequest } from "../../src/core/evaluate/request.ts";
+import type { AdmissionRequest } from "../../src/core/decision/request.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import type { Phase } from "../../src/core/module/hook.ts";
 import { namespace } from "../builders/policy.ts";

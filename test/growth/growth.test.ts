@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { assembleModules } from "../../src/cli/source/source.ts";
-import type { Assembly } from "../../src/core/evaluate/assembly.ts";
 import { evaluate } from "../../src/core/evaluate/evaluate.ts";
 import { responseOf } from "../../src/core/evaluate/response.ts";
 import type { JsonObject } from "../../src/core/json.ts";
+import type { Assembly } from "../../src/core/module/assembly.ts";
 import { hookWants } from "../../src/core/module/hook.ts";
 import { policyCheck } from "../../src/core/module/policy-check.ts";
 import { modules } from "../../src/modules/all.ts";

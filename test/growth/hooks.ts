@@ -1,4 +1,4 @@
-import type { AdmissionRequest } from "../../src/core/evaluate/request.ts";
+import type { AdmissionRequest } from "../../src/core/decision/request.ts";
 import { type JsonObject, stringAt } from "../../src/core/json.ts";
 import { node } from "../builders/node.ts";
 import { pod, workload } from "../builders/pod.ts";

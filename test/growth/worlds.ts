@@ -1,5 +1,5 @@
 import type { Configuration } from "../../src/cli/configuration/configuration.ts";
-import type { Fact, Need } from "../../src/core/evaluate/need.ts";
+import type { Fact, Need } from "../../src/core/decision/need.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import { CONTROL_PLANE_LABEL, controlPlaneNode, GROUP, worker } from "../builders/guard.ts";
 import { rule } from "../builders/node.ts";

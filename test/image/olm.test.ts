@@ -8,10 +8,10 @@ import type { GeneratedFile } from "../../deploy/generate/generated-files.ts";
 import { bundleOf, refuseTags } from "../../deploy/generate/olm/bundle.ts";
 import { byDigest } from "../../deploy/generate/olm/digest.ts";
 import { olmFiles } from "../../deploy/generate/olm/files.ts";
+import { Gates } from "../../src/core/installation/gates.ts";
+import { DEFAULT_INSTALLATION } from "../../src/core/installation/installation.ts";
 import { at, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
-import { Gates } from "../../src/core/module/gates.ts";
-import { DEFAULT_INSTALLATION } from "../../src/core/module/installation.ts";
-import { grantedRights, ruleOf } from "../../src/core/registration/rights.ts";
+import { grantedRights, ruleOf } from "../../src/core/module/rights.ts";
 import { allModules } from "../../src/modules/all.ts";
 import { ensureTool } from "../cluster/binaries.ts";
 

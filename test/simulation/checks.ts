@@ -1,11 +1,11 @@
 /** The promises of usher, checked at every write and at the end. */
 
 import type { OwnCertificate } from "../../src/admission/tls/certificate.ts";
-import { Assembly } from "../../src/core/evaluate/assembly.ts";
+import { Gates } from "../../src/core/installation/gates.ts";
 import { at, equal, isObject, type Json, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
 import { annotationsOf, labelsOf, nameOf, namespaceOf } from "../../src/core/kubernetes/object.ts";
 import { parseServerVersion } from "../../src/core/kubernetes/versions.ts";
-import { Gates } from "../../src/core/module/gates.ts";
+import { Assembly } from "../../src/core/module/assembly.ts";
 import { kindResource } from "../../src/core/policy/kind.ts";
 import { registeredWebhooks } from "../../src/core/registration/index.ts";
 import { OWN_NAMES } from "../../src/core/registration/names.ts";

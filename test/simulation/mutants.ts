@@ -174,7 +174,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "edited webhooks are not repaired",
-    file: "src/operator/webhooks/webhook-controller.ts",
+    file: "src/operator/controller/webhook-controller.ts",
     text: "await repairs.write(wanted, live, webhookDeviations);",
     by: "",
   },
@@ -186,7 +186,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "deleted webhooks are not created again",
-    file: "src/operator/webhooks/webhook-controller.ts",
+    file: "src/operator/controller/webhook-controller.ts",
     text: "? ownership.creates && (await this.#register(plain, may))",
     by: "? true",
   },
@@ -212,7 +212,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "opened webhooks are not closed again",
-    file: "src/operator/webhooks/webhook-controller.ts",
+    file: "src/operator/controller/webhook-controller.ts",
     text: "const opened = openedNote(live);",
     by: "const opened = openedNote(live);\n    if (opened !== undefined) return false;",
   },

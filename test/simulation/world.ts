@@ -9,11 +9,11 @@ import { type Handle, ReviewHandler } from "../../src/admission/review/handle.ts
 import { makeCertificate, type OwnCertificate } from "../../src/admission/tls/certificate.ts";
 import { type LiveSource, openLive } from "../../src/cli/source/live.ts";
 import { EventRecorder } from "../../src/cluster/events/event-recorder.ts";
-import { Assembly } from "../../src/core/evaluate/assembly.ts";
+import { Gates } from "../../src/core/installation/gates.ts";
+import { DEFAULT_INSTALLATION, type Installation } from "../../src/core/installation/installation.ts";
 import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
 import type { Log } from "../../src/core/log.ts";
-import { Gates } from "../../src/core/module/gates.ts";
-import { DEFAULT_INSTALLATION, type Installation } from "../../src/core/module/installation.ts";
+import { Assembly } from "../../src/core/module/assembly.ts";
 import type { Module } from "../../src/core/module/module.ts";
 import { policyCheck } from "../../src/core/module/policy-check.ts";
 import { serviceNames } from "../../src/core/registration/certificates.ts";

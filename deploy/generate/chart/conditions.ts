@@ -2,7 +2,7 @@ import type {
   ListedCondition,
   SettingCondition,
   ValueCondition,
-} from "../../../src/core/policy/setting-condition.ts";
+} from "../../../src/core/installation/setting-condition.ts";
 
 /** Settings that the chart has as separate values. */
 const VALUES: ReadonlyMap<string, string> = new Map([

@@ -1,7 +1,7 @@
 import { stringify } from "yaml";
 import { version } from "../../../src/cli/version.ts";
+import { DEFAULT_INSTALLATION } from "../../../src/core/installation/installation.ts";
 import type { JsonObject } from "../../../src/core/json.ts";
-import { DEFAULT_INSTALLATION } from "../../../src/core/module/installation.ts";
 import { PRIORITY_CLASS } from "../../../src/core/registration/pods/restricted-pod.ts";
 import type { GeneratedFile } from "../generated-files.ts";
 import { keyOf, registered } from "../installation/registered.ts";

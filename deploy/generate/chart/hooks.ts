@@ -1,14 +1,14 @@
 import { EXIT } from "../../../src/cli/exit.ts";
+import { DEFAULT_INSTALLATION } from "../../../src/core/installation/installation.ts";
+import { MANAGES_CRDS, moduleEnabled } from "../../../src/core/installation/setting-condition.ts";
 import { at, type Json, type JsonObject } from "../../../src/core/json.ts";
 import { loadModules } from "../../../src/core/module/declaration.ts";
-import { DEFAULT_INSTALLATION } from "../../../src/core/module/installation.ts";
+import type { DeclaredRole, Right } from "../../../src/core/module/rights.ts";
 import { kindResource } from "../../../src/core/policy/kind.ts";
-import { MANAGES_CRDS, moduleEnabled } from "../../../src/core/policy/setting-condition.ts";
 import { customResources } from "../../../src/core/registration/crd.ts";
 import { KEEP, WEBHOOKS } from "../../../src/core/registration/module-rights.ts";
 import { OWN_LABELS, OWN_NAMES } from "../../../src/core/registration/names.ts";
 import { CONFIGURATION, CONFIGURATION_FILE } from "../../../src/core/registration/pods/restricted-pod.ts";
-import type { DeclaredRole, Right } from "../../../src/core/registration/rights.ts";
 import { CONTAINER } from "../../../src/core/registration/workload.ts";
 import { declarations } from "../../../src/modules/index.ts";
 import { asNode, type Node, type NodeMap, When } from "../template/node.ts";

@@ -1,5 +1,5 @@
+import { DEFAULT_INSTALLATION } from "../../../src/core/installation/installation.ts";
 import type { JsonObject } from "../../../src/core/json.ts";
-import { DEFAULT_INSTALLATION } from "../../../src/core/module/installation.ts";
 import { monitors } from "../../../src/core/registration/monitoring/monitors.ts";
 import { ruleGroups } from "../observability/alerts.ts";
 import { prometheusRule, RUNBOOK } from "../observability/files.ts";

@@ -1,4 +1,4 @@
-import { type DeclaredRole, type Right, ruleOf } from "../../../src/core/registration/rights.ts";
+import { type DeclaredRole, type Right, ruleOf } from "../../../src/core/module/rights.ts";
 import { asNode, type Node, type NodeMap, scalar, When } from "../template/node.ts";
 import { NAMESPACE } from "../template/standing-for.ts";
 import { any, dig, expression } from "./conditions.ts";

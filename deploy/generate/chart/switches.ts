@@ -1,10 +1,10 @@
-import { isObject, type Json, type JsonObject, listAt } from "../../../src/core/json.ts";
-import { loadModules } from "../../../src/core/module/declaration.ts";
 import {
   CONTROL_PLANE_NODES,
   HAS_NETWORK_POLICY,
   type ValueCondition,
-} from "../../../src/core/policy/setting-condition.ts";
+} from "../../../src/core/installation/setting-condition.ts";
+import { isObject, type Json, type JsonObject, listAt } from "../../../src/core/json.ts";
+import { loadModules } from "../../../src/core/module/declaration.ts";
 import { declaredRoles } from "../../../src/core/registration/rbac.ts";
 import { declarations } from "../../../src/modules/index.ts";
 import { expression } from "./conditions.ts";

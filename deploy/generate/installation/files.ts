@@ -1,7 +1,7 @@
 import { yamlDocuments, yamlText } from "../../../src/cli/output/yaml.ts";
 import { version } from "../../../src/cli/version.ts";
+import { DEFAULT_INSTALLATION } from "../../../src/core/installation/installation.ts";
 import { equal, type JsonObject } from "../../../src/core/json.ts";
-import { DEFAULT_INSTALLATION } from "../../../src/core/module/installation.ts";
 import { operatorObjects } from "../../../src/core/registration/operator.ts";
 import { allModules } from "../../../src/modules/all.ts";
 import type { GeneratedFile } from "../generated-files.ts";

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { yamlDocuments } from "../../../src/cli/output/yaml.ts";
+import { DEFAULT_INSTALLATION } from "../../../src/core/installation/installation.ts";
 import type { JsonObject } from "../../../src/core/json.ts";
-import { DEFAULT_INSTALLATION } from "../../../src/core/module/installation.ts";
 import { type MonitoringOptions, monitors } from "../../../src/core/registration/monitoring/monitors.ts";
 import { labelled, OWN_NAMES } from "../../../src/core/registration/names.ts";
 import { allModules } from "../../../src/modules/all.ts";

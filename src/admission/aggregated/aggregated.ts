@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { UserInfo } from "../../core/evaluate/request.ts";
+import type { UserInfo } from "../../core/decision/request.ts";
+import type { Source } from "../../core/evaluate/source.ts";
 import { at } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
-import type { Source } from "../../core/view/source.ts";
+import { type HttpResponse, jsonResponse } from "../http/http-response.ts";
 import { RequestDeadline } from "../review/deadline.ts";
 import { type Handle, ReviewHandler } from "../review/handle.ts";
-import { type HttpResponse, jsonResponse } from "../review/http-response.ts";
 import { timeoutFor } from "../review/routes.ts";
 import { ClientCertificates } from "../tls/client-certificate.ts";
 import { accessOf } from "./authorization.ts";

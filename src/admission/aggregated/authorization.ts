@@ -1,4 +1,4 @@
-import type { UserInfo } from "../../core/evaluate/request.ts";
+import type { UserInfo } from "../../core/decision/request.ts";
 import type { JsonObject } from "../../core/json.ts";
 
 /** Verbs of requests to a collection, as the API server derives them; for an object GET is get and DELETE is delete. */

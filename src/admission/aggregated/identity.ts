@@ -1,4 +1,4 @@
-import type { UserInfo } from "../../core/evaluate/request.ts";
+import type { UserInfo } from "../../core/decision/request.ts";
 import { type Json, setOwn } from "../../core/json.ts";
 import type { FrontProxy } from "./front-proxy.ts";
 

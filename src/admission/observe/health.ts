@@ -1,4 +1,4 @@
-import type { Source } from "../../core/view/source.ts";
+import type { Source } from "../../core/evaluate/source.ts";
 
 /** The conditions for this instance to be ready. */
 export const CONDITIONS = ["source-read", "certificate-trusted", "listening", "not-draining"] as const;

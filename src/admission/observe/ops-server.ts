@@ -1,5 +1,5 @@
 import { createServer, type Server, type ServerResponse } from "node:http";
-import { Connections } from "../server/connections.ts";
+import { Connections } from "../http/connections.ts";
 import { type Page, READ_ONLY } from "./ops-pages.ts";
 
 /** A probe sends one line. */

@@ -1,6 +1,6 @@
 import { Worker } from "node:worker_threads";
 import { factsOf, type Log } from "../../core/log.ts";
-import { type Address, addressOf, listenError } from "../server/address.ts";
+import { type Address, addressOf, listenError } from "../http/address.ts";
 import type { Health } from "./health.ts";
 import { HEARTBEAT_TIMEOUT_MS } from "./ops-pages.ts";
 import type { RecordedDecision } from "./recorded-decisions.ts";

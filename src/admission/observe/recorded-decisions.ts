@@ -1,6 +1,7 @@
+import { messageWithCode } from "../../core/decision/finding.ts";
 import type { Evaluation } from "../../core/evaluate/evaluate-hooks.ts";
-import { messageWithCode, policyKey } from "../../core/evaluate/finding.ts";
 import { stringAt } from "../../core/json.ts";
+import { policyKey } from "../../core/policy/policy-ref.ts";
 
 /** One decision of this server, as its ops port reports it where the cluster is files. */
 export interface RecordedDecision {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { review, testModule, testSource } from "../../../test/support/admission/example-cluster.ts";
-import { allow, deny } from "../../core/evaluate/decision.ts";
+import { allow, deny } from "../../core/decision/decision.ts";
 import { type Log, SILENT } from "../../core/log.ts";
 import { afterResponse } from "./after-response.ts";
 import { ReviewHandler } from "./handle.ts";

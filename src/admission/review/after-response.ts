@@ -1,10 +1,10 @@
-import { truncate } from "../../core/evaluate/bounds.ts";
+import { truncate } from "../../core/decision/bounds.ts";
+import type { Count } from "../../core/decision/decision.ts";
+import type { ModuleFinding } from "../../core/decision/finding.ts";
+import { describeRequest } from "../../core/decision/request.ts";
 import { countsAfter, type Effects, effectsOf } from "../../core/evaluate/effects.ts";
 import type { Evaluation } from "../../core/evaluate/evaluate-hooks.ts";
-import type { ModuleFinding } from "../../core/evaluate/finding.ts";
-import { describeRequest } from "../../core/evaluate/request.ts";
 import { factsOf, type Log } from "../../core/log.ts";
-import type { Count } from "../../core/module/metric.ts";
 import { unverifiedLog } from "../observe/log-sampling.ts";
 
 /** Kind, namespace and name have at most 63, 63 and 253 characters; a user's name may be an email address or a DN. */

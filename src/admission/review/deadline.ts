@@ -1,8 +1,8 @@
-import type { Commit } from "../../core/evaluate/decision.ts";
+import type { Commit } from "../../core/decision/decision.ts";
+import { DEADLINE_EXCEEDED, type Fact, type Need } from "../../core/decision/need.ts";
 import type { CommitResult, Host } from "../../core/evaluate/evaluate.ts";
-import { DEADLINE_EXCEEDED, type Fact, type Need } from "../../core/evaluate/need.ts";
+import type { Deadline, Source } from "../../core/evaluate/source.ts";
 import { factsOf, type Log } from "../../core/log.ts";
-import type { Deadline, Source } from "../../core/view/source.ts";
 
 /**
  * Subtracted from the client's timeout for the last round, the response and the network: a tenth, but at least what a

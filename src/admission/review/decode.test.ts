@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { review } from "../../../test/support/admission/example-cluster.ts";
-import type { AdmissionRequest } from "../../core/evaluate/request.ts";
+import type { AdmissionRequest } from "../../core/decision/request.ts";
 import type { Json, JsonObject } from "../../core/json.ts";
 import { decodeEnvelope, decodeReview, Undecodable } from "./decode.ts";
 

@@ -5,8 +5,8 @@ import {
   OPERATIONS,
   type Operation,
   type UserInfo,
-} from "../../core/evaluate/request.ts";
-import { nameIn, type StatusDetails } from "../../core/evaluate/status.ts";
+} from "../../core/decision/request.ts";
+import { nameIn, type StatusDetails } from "../../core/decision/status.ts";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { envelopeOf, parsedBytes, structureProblem } from "./structure.ts";
 

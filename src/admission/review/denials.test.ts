@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { responseOf, review, testSource } from "../../../test/support/admission/example-cluster.ts";
+import type { Source } from "../../core/evaluate/source.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { SILENT } from "../../core/log.ts";
-import type { Source } from "../../core/view/source.ts";
 import { ReviewHandler } from "./handle.ts";
 
 const log = SILENT;

@@ -10,8 +10,8 @@ import {
 import { hostileBody, numbers } from "../../../test/support/admission/hostile-body.ts";
 import { startTestServer } from "../../../test/support/admission/server.ts";
 import { SILENT } from "../../core/log.ts";
+import type { HttpResponse } from "../http/http-response.ts";
 import { ReviewHandler } from "./handle.ts";
-import type { HttpResponse } from "./http-response.ts";
 import { envelopeOf } from "./structure.ts";
 
 /** More with `npm run test:long`. */

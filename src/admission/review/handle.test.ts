@@ -7,14 +7,14 @@ import {
   testModule,
   testSource,
 } from "../../../test/support/admission/example-cluster.ts";
-import { allow } from "../../core/evaluate/decision.ts";
+import type { Count } from "../../core/decision/decision.ts";
+import { allow } from "../../core/decision/decision.ts";
+import type { Source } from "../../core/evaluate/source.ts";
 import { type Log, SILENT } from "../../core/log.ts";
-import type { Count } from "../../core/module/metric.ts";
-import type { Source } from "../../core/view/source.ts";
+import type { HttpResponse } from "../http/http-response.ts";
 import { afterResponse } from "./after-response.ts";
 import { marginOf } from "./deadline.ts";
 import { ReviewHandler } from "./handle.ts";
-import type { HttpResponse } from "./http-response.ts";
 import { NESTING_LIMIT } from "./structure.ts";
 
 const BODY = Buffer.from(JSON.stringify(review()));

@@ -1,20 +1,20 @@
+import type { AdmissionRequest } from "../../core/decision/request.ts";
+import { detailsOf } from "../../core/decision/status.ts";
 import { evaluate, type Host } from "../../core/evaluate/evaluate.ts";
 import type { Evaluation, HookObserver } from "../../core/evaluate/evaluate-hooks.ts";
-import type { AdmissionRequest } from "../../core/evaluate/request.ts";
 import { responseOf } from "../../core/evaluate/response.ts";
-import { detailsOf } from "../../core/evaluate/status.ts";
+import type { Source } from "../../core/evaluate/source.ts";
 import { factsOf, type Log } from "../../core/log.ts";
 import { hookWants } from "../../core/module/hook.ts";
-import type { Source } from "../../core/view/source.ts";
-import { type Caller, RequestDeadline } from "./deadline.ts";
-import { decodeEnvelope, decodeReview, Undecodable } from "./decode.ts";
 import {
   allowedWithWarning,
   denied,
   type HttpResponse,
   reviewResponse,
   textResponse,
-} from "./http-response.ts";
+} from "../http/http-response.ts";
+import { type Caller, RequestDeadline } from "./deadline.ts";
+import { decodeEnvelope, decodeReview, Undecodable } from "./decode.ts";
 import { PolicyPreview } from "./policy-preview.ts";
 import { type AcceptsToken, type Route, Routes } from "./routes.ts";
 import { LARGE_REVIEW, PARSED_LIMIT, parsedBytes, structureProblem } from "./structure.ts";

@@ -1,20 +1,20 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
+import type { ModuleFinding } from "../../core/decision/finding.ts";
+import { failureOf } from "../../core/decision/need.ts";
+import { resourceName } from "../../core/decision/request.ts";
 import type { Host } from "../../core/evaluate/evaluate.ts";
 import type { Evaluation } from "../../core/evaluate/evaluate-hooks.ts";
-import type { ModuleFinding } from "../../core/evaluate/finding.ts";
-import { failureOf } from "../../core/evaluate/need.ts";
-import { resourceName } from "../../core/evaluate/request.ts";
+import type { Source } from "../../core/evaluate/source.ts";
 import {
   blastRadius,
   blastRadiusWarnings,
   MOST_PODS,
   type PodPage,
 } from "../../core/foresight/blast-radius.ts";
+import { previewsPolicies } from "../../core/installation/installation.ts";
 import { equal, isObject } from "../../core/json.ts";
 import { factsOf, type Log } from "../../core/log.ts";
-import { previewsPolicies } from "../../core/module/installation.ts";
 import { POLICY_CHECK } from "../../core/module/policy-check.ts";
-import type { Source } from "../../core/view/source.ts";
 
 /** As long as Pod Security looks at pods when the level of a namespace changes. */
 const MOST_MS = 1_000;

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { type HttpResponse, textResponse } from "../review/http-response.ts";
+import { type HttpResponse, textResponse } from "../http/http-response.ts";
 
 const NOT_JSON = textResponse(415, "the content type must be application/json");
 const ENCODED = textResponse(415, "content encodings are not supported: send uncompressed JSON");

@@ -11,7 +11,7 @@ import {
   serve,
   uids,
 } from "../../../test/support/admission/raw-connections.ts";
-import type { Deadline } from "../../core/view/source.ts";
+import type { Deadline } from "../../core/evaluate/source.ts";
 import type { AdmissionOptions } from "../admission-server.ts";
 import { parsedBytes } from "../review/structure.ts";
 

@@ -3,7 +3,7 @@ import { connect, type TLSSocket } from "node:tls";
 import { expect, test } from "vitest";
 import { testModule, testSource } from "../../../test/support/admission/example-cluster.ts";
 import { exchange, LIMITS, request, serve, uids } from "../../../test/support/admission/raw-connections.ts";
-import { allow } from "../../core/evaluate/decision.ts";
+import { allow } from "../../core/decision/decision.ts";
 import type { AdmissionOptions, AdmissionServer } from "../admission-server.ts";
 
 /** More than the kernel's buffers of both ends hold. */

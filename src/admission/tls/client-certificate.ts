@@ -1,7 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import type { Socket } from "node:net";
 import { type DetailedPeerCertificate, TLSSocket } from "node:tls";
-import { type HttpResponse, textResponse } from "../review/http-response.ts";
+import { type HttpResponse, textResponse } from "../http/http-response.ts";
 import { authoritiesReached, certificatesIn } from "./bundle.ts";
 
 /** The accepted clients: with a certificate of this CA and, if names are given, one of them. */

@@ -1,12 +1,12 @@
 import { stat } from "node:fs/promises";
-import type { InputDocuments, InputText, Value } from "../../core/module/command.ts";
+import type { InputDocuments, InputText, InputText as TextInput, Value } from "../../core/module/command.ts";
 import { reasonOf, Unreadable } from "../../files/reader/bytes.ts";
 import { located, readManifests } from "../../files/reader/read-documents.ts";
 import { scanDirectory } from "../../files/source/tree.ts";
 import { CallError } from "../exit.ts";
-import { type InputOptions, readStream, readWhole, type InputText as TextInput } from "../review/input.ts";
-import { kustomized } from "../review/kustomize.ts";
-import { describeProblems } from "../review/problems.ts";
+import { type InputOptions, readStream, readWhole } from "../input/input.ts";
+import { kustomized } from "../input/kustomize.ts";
+import { describeProblems } from "../input/problems.ts";
 
 /** Reads the files of a call, `-` being standard input. An unreadable file ends the command. */
 export class InputFiles {
@@ -24,20 +24,20 @@ export class InputFiles {
     const { text, problems } = await this.#bytes(name).catch((error: unknown) => {
       throw error instanceof Unreadable ? new CallError(`${label}: ${error.message}`) : error;
     });
-    const input = { label, text };
+    const input = { name: label, text };
     if (problems.length > 0)
       fail(
         input,
         problems.map((one) => located(text, one)),
       );
-    return format === "text" ? { name: label, text } : documentsOf(input);
+    return format === "text" ? input : documentsOf(input);
   }
 
   /** What kustomize makes of the directories of -k. */
   async built(): Promise<readonly InputDocuments[]> {
     const built: InputDocuments[] = [];
     for (const label of this.#options.kustomize ?? [])
-      built.push(documentsOf({ label, text: await kustomized(label) }));
+      built.push(documentsOf({ name: label, text: await kustomized(label) }));
     return built;
   }
 
@@ -67,7 +67,7 @@ export class InputFiles {
 function documentsOf(input: TextInput): InputDocuments {
   const { manifests, problems } = readManifests(input.text);
   if (problems.length > 0) fail(input, problems);
-  return { name: input.label, documents: manifests.map(({ value }) => value) };
+  return { name: input.name, documents: manifests.map(({ value }) => value) };
 }
 
 function fail(input: TextInput, found: readonly ReturnType<typeof located>[]): never {

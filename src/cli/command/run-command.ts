@@ -1,9 +1,9 @@
-import type { Assembly } from "../../core/evaluate/assembly.ts";
-import type { Fact, Need } from "../../core/evaluate/need.ts";
+import type { Fact, Need } from "../../core/decision/need.ts";
 import { isObject, type Json } from "../../core/json.ts";
 import { checkDnsLabel } from "../../core/kubernetes/names.ts";
 import { parseServerVersion } from "../../core/kubernetes/versions.ts";
 import { BUILT_IN_WORKLOADS } from "../../core/kubernetes/workloads.ts";
+import type { Assembly } from "../../core/module/assembly.ts";
 import { codesOf } from "../../core/module/codes.ts";
 import type {
   Command,
@@ -18,11 +18,11 @@ import type {
 import type { ModuleDeclaration } from "../../core/module/declaration.ts";
 import { parseDocument } from "../../files/text/documents.ts";
 import { CallError, EXIT } from "../exit.ts";
+import type { InputOptions } from "../input/input.ts";
+import { type ProblemData, sourceProblemData } from "../input/problems.ts";
 import type { Io } from "../io.ts";
 import { printable, type Terminal, terminal } from "../output/terminal.ts";
 import { reviewDeadline } from "../review/deadline.ts";
-import type { InputOptions } from "../review/input.ts";
-import { type ProblemData, sourceProblemData } from "../review/problems.ts";
 import { withApiServer } from "../source/api-server.ts";
 import type { ReadInstalledOptions } from "../source/installed.ts";
 import { isLive, type OpenOptions, openRead } from "../source/open.ts";

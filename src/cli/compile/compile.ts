@@ -1,11 +1,11 @@
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join, posix } from "node:path";
-import type { Assembly } from "../../core/evaluate/assembly.ts";
-import { type PolicyRef, policyName } from "../../core/evaluate/finding.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { nameOf } from "../../core/kubernetes/object.ts";
+import type { Assembly } from "../../core/module/assembly.ts";
 import { type CompiledPolicy, compileResult, notCompiled } from "../../core/module/compile.ts";
 import type { Module } from "../../core/module/module.ts";
+import { type PolicyRef, policyName } from "../../core/policy/policy-ref.ts";
 import { describeProblem } from "../../core/policy/problem.ts";
 import { STATIC_PATHS, staticFiles } from "../../core/registration/static-manifests.ts";
 import { CallError, EXIT } from "../exit.ts";

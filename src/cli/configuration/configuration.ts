@@ -1,26 +1,31 @@
 import { X509Certificate } from "node:crypto";
 import { z } from "zod";
-import { isObject, type JsonObject } from "../../core/json.ts";
-import { checkSubdomain } from "../../core/kubernetes/names.ts";
-import { parseVersion } from "../../core/kubernetes/versions.ts";
-import { workloadTable } from "../../core/kubernetes/workloads.ts";
-import { type Gates, parseGates } from "../../core/module/gates.ts";
+import { type Gates, parseGates } from "../../core/installation/gates.ts";
 import {
   CERTIFICATE_MODES,
   DEFAULT_INSTALLATION,
   DEFAULT_WATCHDOG,
   type Installation,
   type WatchdogSettings,
-} from "../../core/module/installation.ts";
+} from "../../core/installation/installation.ts";
+import { isObject, type JsonObject } from "../../core/json.ts";
+import { checkSubdomain } from "../../core/kubernetes/names.ts";
+import { parseVersion } from "../../core/kubernetes/versions.ts";
+import { workloadTable } from "../../core/kubernetes/workloads.ts";
 import type { Module } from "../../core/module/module.ts";
 import { checkObject } from "../../core/policy/check.ts";
 import type { Kind } from "../../core/policy/kind.ts";
 import { type Problem, problem } from "../../core/policy/problem.ts";
 import { Store } from "../../core/view/store.ts";
 import { readText, Unreadable } from "../../files/reader/bytes.ts";
-import { type Located, located, type Manifest, readManifests } from "../../files/reader/read-documents.ts";
+import {
+  type DocumentValue,
+  type Located,
+  located,
+  readManifests,
+} from "../../files/reader/read-documents.ts";
 import { CallError } from "../exit.ts";
-import { describeProblems } from "../review/problems.ts";
+import { describeProblems } from "../input/problems.ts";
 import { settingsOf } from "./module-settings.ts";
 
 const name = z.string().min(1).max(253);
@@ -281,7 +286,7 @@ export function configurationIn(
   text: string,
   unreadable: readonly Located[] = [],
 ): Configuration {
-  const input = { label, text };
+  const input = { name: label, text };
   const fail = (found: readonly Located[]) => {
     throw new CallError(describeProblems(found.map((one) => ({ input, located: one }))).join("\n"));
   };
@@ -302,7 +307,7 @@ export function configurationIn(
 }
 
 /** Unknown fields would silently have no effect, so warnings are errors here. */
-function problemsOf({ value }: Manifest): Problem[] {
+function problemsOf({ value }: DocumentValue): Problem[] {
   const object: JsonObject = isObject(value) ? value : {};
   if (object["kind"] !== CONFIGURATION.kind) {
     const where = object["kind"] === undefined ? [] : ["kind"];

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Client } from "../../cluster/client/client.ts";
 import type { ClusterSource } from "../../cluster/source/cluster-source.ts";
-import type { Source } from "../../core/view/source.ts";
+import type { Source } from "../../core/evaluate/source.ts";
 import type * as Model from "../../dashboard/model.ts";
 import { loadPage } from "../../dashboard/page-files.ts";
 import { type DashboardServer, startDashboard } from "../../dashboard/server.ts";

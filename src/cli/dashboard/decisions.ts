@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { RecordedDecision } from "../../admission/observe/recorded-decisions.ts";
+import type { Source } from "../../core/evaluate/source.ts";
 import { at, isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
-import type { Source } from "../../core/view/source.ts";
 import type * as Model from "../../dashboard/model.ts";
 import type { DashboardState } from "../../dashboard/state.ts";
 import { readAll } from "../foresight/open-world.ts";

@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
-import type { Assembly } from "../../core/evaluate/assembly.ts";
-import type { Fact, Need } from "../../core/evaluate/need.ts";
+import type { Fact, Need } from "../../core/decision/need.ts";
+import type { Source } from "../../core/evaluate/source.ts";
 import {
   type Foresight,
   fitsNowhere,
@@ -13,11 +13,12 @@ import { requestFor, storedWorkloads } from "../../core/foresight/stored-workloa
 import { World } from "../../core/foresight/world.ts";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
-import type { LensAnswer, Tone } from "../../core/module/dashboard.ts";
+import type { Assembly } from "../../core/module/assembly.ts";
+import type { LensAnswer } from "../../core/module/dashboard.ts";
+import type { Tone } from "../../core/module/shown.ts";
 import { kindResource } from "../../core/policy/kind.ts";
 import type { ReviewResult } from "../../core/review/result.ts";
 import { reviewWithPods } from "../../core/review/review.ts";
-import type { Source } from "../../core/view/source.ts";
 import { objectKey } from "../../core/view/view.ts";
 import { isLive as isLivePod, keptResources, reduceNode, shown } from "../../dashboard/kept-objects.ts";
 import type * as Model from "../../dashboard/model.ts";
@@ -26,17 +27,17 @@ import type { Judging } from "../../dashboard/server.ts";
 import { BadCall, type DashboardState, pick } from "../../dashboard/state.ts";
 import { Resources } from "../../files/source/resources.ts";
 import { CallError } from "../exit.ts";
-import { cordonOf, type Edit, type EditContext, editsOf, removalOf } from "../foresight/edits.ts";
+import { cordonOf, type EditContext, editsOf, removalOf, type WorldEdit } from "../foresight/edits.ts";
 import { type Explanation, explanationOf, manifest } from "../foresight/explain.ts";
 import { PRIORITY_CLASSES, readAll } from "../foresight/open-world.ts";
 import { entriesOf, summaryLines } from "../foresight/print.ts";
 import type { DryRunResult } from "../foresight/server-dry-run.ts";
+import { type Input, InputReader } from "../input/input.ts";
+import { problemData } from "../input/problems.ts";
+import { Shape } from "../input/shape.ts";
 import { unifiedDiff } from "../output/unified-diff.ts";
 import { yamlText } from "../output/yaml.ts";
 import { reviewDeadline } from "../review/deadline.ts";
-import { type Input, InputReader } from "../review/input.ts";
-import { problemData } from "../review/problems.ts";
-import { Shape } from "../review/shape.ts";
 import type { ApiServerOptions } from "../source/api-server.ts";
 
 /** Volumes and classes change rarely, and only the scheduler's filters look at them. */
@@ -297,7 +298,7 @@ export class WorldJudging implements Judging {
     remove: readonly string[],
     cordon: readonly string[],
     world: World,
-  ): Promise<readonly Edit[]> {
+  ): Promise<readonly WorldEdit[]> {
     const context: EditContext = { world, resources: this.#resources, namespace: undefined, ...EDITS };
     const input: Input = text.trim() === "" ? { manifests: [], problems: [] } : await this.#read(text, world);
     const { edits, problems } = editsOf(input, context);
@@ -314,7 +315,7 @@ export class WorldJudging implements Judging {
     return [...edits.map(atTheDoor), ...named.filter((one) => "change" in one)];
   }
 
-  async #dryRun(edits: readonly Edit[], world: World) {
+  async #dryRun(edits: readonly WorldEdit[], world: World) {
     const { serverDryRun } = await import("../foresight/server-dry-run.ts");
     return serverDryRun(edits, world.assembly.installation.workloads, this.#options, () => undefined).catch(
       asBadCall,
@@ -476,7 +477,7 @@ export class WorldJudging implements Judging {
 }
 
 /** A written object is kept as a stored one is: what it hides is not in any answer. */
-function atTheDoor(edit: Edit): Edit {
+function atTheDoor(edit: WorldEdit): WorldEdit {
   const { change, of } = edit;
   if (change.object === undefined || of === "policy") return edit;
   const object = of === "node" ? reduceNode(change.object) : shown(change.object);

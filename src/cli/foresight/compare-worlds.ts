@@ -2,6 +2,9 @@ import type { Decided } from "../../core/foresight/compare.ts";
 import { type Foresight, foresee, isEmpty, type WorkloadDifference } from "../../core/foresight/foresee.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { CallError, EXIT } from "../exit.ts";
+import { type InputOptions, InputReader } from "../input/input.ts";
+import { describeProblems } from "../input/problems.ts";
+import { Shape } from "../input/shape.ts";
 import type { Io } from "../io.ts";
 import type { ReviewFormat } from "../options.ts";
 import { table } from "../output/table.ts";
@@ -9,10 +12,7 @@ import { printable, type Terminal, terminal } from "../output/terminal.ts";
 import { unifiedDiff } from "../output/unified-diff.ts";
 import { versioned } from "../output/versioned.ts";
 import { yamlText } from "../output/yaml.ts";
-import { type InputOptions, InputReader } from "../review/input.ts";
-import { describeProblems } from "../review/problems.ts";
-import { Shape } from "../review/shape.ts";
-import { cordonOf, type Edit, type EditContext, editsOf, removalOf } from "./edits.ts";
+import { cordonOf, type EditContext, editsOf, removalOf, type WorldEdit } from "./edits.ts";
 import { itemsText } from "./items.ts";
 import { type OpenedWorld, openWorld, PRIORITY_CLASSES, type WorldOptions } from "./open-world.ts";
 import { countsOf, entriesOf, lookedAt, markdownOf, printEntries, summaryLines } from "./print.ts";
@@ -76,7 +76,7 @@ interface Comparing extends Pick<EditContext, "allowed" | "otherwise"> {
 
 /** Loaded only here: commands on files do not need a client. */
 async function dryRun(
-  edits: readonly Edit[],
+  edits: readonly WorldEdit[],
   { world }: OpenedWorld,
   options: CompareOptions,
   { note }: Terminal,
@@ -131,7 +131,7 @@ export async function readEdits(
   io: Io,
   how: Comparing,
   screen: Terminal,
-): Promise<readonly Edit[] | undefined> {
+): Promise<readonly WorldEdit[] | undefined> {
   const context: EditContext = { world, resources, namespace: options.namespace, ...how };
   const shape = new Shape(resources, world.assembly);
   const reader = new InputReader(io.stdin, shape, screen.note, options);
@@ -156,7 +156,7 @@ export async function readEdits(
 }
 
 interface Reported {
-  readonly edits: readonly Edit[];
+  readonly edits: readonly WorldEdit[];
   readonly diffs: readonly string[];
   readonly opened: OpenedWorld;
   readonly output: CompareOptions["output"];
@@ -237,7 +237,7 @@ function printDryRuns(results: readonly DryRunResult[], { out, width }: Terminal
 const SHOWN_EDITS = 3;
 
 /** `If ClusterPodSchedulingPolicy etcd-pool is changed` */
-export function headingOf(edits: readonly Edit[]): string {
+export function headingOf(edits: readonly WorldEdit[]): string {
   const shown = edits.slice(0, SHOWN_EDITS).map(({ name, what }) => `${name} is ${what}`);
   const more = edits.length - shown.length;
   return `If ${[...shown, ...(more > 0 ? [`${more} more change`] : [])].join(" and ")}`;

@@ -3,16 +3,16 @@ import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../.
 import { checkObject } from "../../core/policy/check.ts";
 import { kindResource } from "../../core/policy/kind.ts";
 import { type Problem, problem } from "../../core/policy/problem.ts";
-import { didYouMean } from "../../core/policy/suggest.ts";
+import { didYouMean } from "../../core/suggest.ts";
 import type { Change } from "../../core/view/view.ts";
 import { entryOf } from "../../files/source/entry.ts";
 import type { Resources } from "../../files/source/resources.ts";
-import type { Input, InputProblem, Manifest } from "../review/input.ts";
+import type { Input, InputProblem, Manifest } from "../input/input.ts";
 
 const NOWHERE = { file: "", document: 0, path: [], ordinal: 0 };
 
 /** One object that is added, replaced or removed. */
-export interface Edit {
+export interface WorldEdit {
   readonly change: Change;
   /** `ClusterPodSchedulingPolicy etcd-pool` */
   readonly name: string;
@@ -24,7 +24,7 @@ export interface Edit {
 }
 
 export interface Edits {
-  readonly edits: readonly Edit[];
+  readonly edits: readonly WorldEdit[];
   readonly problems: readonly InputProblem[];
 }
 
@@ -34,13 +34,13 @@ export interface EditContext {
   /** Of objects without one. */
   readonly namespace: string | undefined;
   /** The objects that may be edited, and the remedy for others. */
-  readonly allowed: readonly Edit["of"][];
+  readonly allowed: readonly WorldEdit["of"][];
   readonly otherwise: string;
 }
 
 /** The edits of manifests. An invalid manifest is a problem at its position. */
 export function editsOf(input: Input, context: EditContext): Edits {
-  const edits: Edit[] = [];
+  const edits: WorldEdit[] = [];
   const problems: InputProblem[] = [...input.problems];
   const seen = new Map<string, string>();
   for (const manifest of input.manifests) {
@@ -54,12 +54,12 @@ export function editsOf(input: Input, context: EditContext): Edits {
     if (twice === undefined) edits.push(edit);
     else
       problems.push({ place: manifest.place, problem: problem([], `${edit.name} is in ${twice} already`) });
-    seen.set(key, `${manifest.place.input.label}:${manifest.line()}`);
+    seen.set(key, `${manifest.place.input.name}:${manifest.line()}`);
   }
   return { edits, problems };
 }
 
-function editOf(manifest: Manifest, context: EditContext): Edit | readonly Problem[] {
+function editOf(manifest: Manifest, context: EditContext): WorldEdit | readonly Problem[] {
   const { world, resources, allowed, otherwise } = context;
   const written = stringAt(manifest.object, "kind") ?? "";
   if (written === "AdmissionReview")
@@ -101,7 +101,7 @@ function placed(object: JsonObject, { namespace, resources }: EditContext): Json
   return { ...object, metadata: { ...metadata, namespace } };
 }
 
-function kindOf(object: JsonObject, { world, resources }: EditContext): Edit["of"] | undefined {
+function kindOf(object: JsonObject, { world, resources }: EditContext): WorldEdit["of"] | undefined {
   const apiVersion = stringAt(object, "apiVersion") ?? "";
   const kind = stringAt(object, "kind") ?? "";
   const resource = resources.of(apiVersion, kind);
@@ -122,7 +122,7 @@ const KEPT = ["uid", "creationTimestamp", "ownerReferences"];
  * The object as it is stored afterwards. Of a node or namespace a manifest is merged into the stored object, as kubectl apply does; with a
  * resourceVersion, as kubectl get prints it, the manifest is the whole object. Policies and workloads are replaced.
  */
-function applied(object: JsonObject, stored: JsonObject | undefined, of: Edit["of"]): JsonObject {
+function applied(object: JsonObject, stored: JsonObject | undefined, of: WorldEdit["of"]): JsonObject {
   if (stored === undefined) return object;
   const partial = of === "node" || of === "namespace";
   if (partial && stringAt(object, "metadata", "resourceVersion") === undefined)
@@ -145,7 +145,7 @@ function merged(stored: Json | undefined, written: Json | undefined): Json | und
 }
 
 /** `--remove KIND/NAME`, or KIND/NAMESPACE/NAME. */
-export function removalOf(text: string, context: EditContext): Edit | { readonly wrong: string } {
+export function removalOf(text: string, context: EditContext): WorldEdit | { readonly wrong: string } {
   const [, kind = "", namespace = "", name = ""] = /^([^/]+)\/(?:([^/]+)\/)?([^/]+)$/.exec(text) ?? [];
   if (name === "")
     return { wrong: `--remove ${text}: must be KIND/NAME, or KIND/NAMESPACE/NAME, such as node/worker-1` };
@@ -180,7 +180,7 @@ interface Removable {
   readonly kind: string;
   readonly resource: string;
   readonly namespaced: boolean;
-  readonly of: Edit["of"];
+  readonly of: WorldEdit["of"];
   readonly spellings: readonly string[];
 }
 
@@ -225,7 +225,7 @@ function removableKinds({ world, allowed }: EditContext): Removable[] {
 const UNSCHEDULABLE = { key: "node.kubernetes.io/unschedulable", effect: "NoSchedule" };
 
 /** `--cordon NODE`: as kubectl cordon, with the taint that the node controller adds. */
-export function cordonOf(text: string, { world }: EditContext): Edit | { readonly wrong: string } {
+export function cordonOf(text: string, { world }: EditContext): WorldEdit | { readonly wrong: string } {
   const name = text.replace(/^nodes?\//, "");
   const node = world.get("nodes", "", name);
   if (node === undefined) {

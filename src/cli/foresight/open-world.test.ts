@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { pod } from "../../../test/builders/pod.ts";
-import type { Fact, Need } from "../../core/evaluate/need.ts";
+import type { Fact, Need } from "../../core/decision/need.ts";
 import { nameOf } from "../../core/kubernetes/object.ts";
 import { readAll } from "./open-world.ts";
 

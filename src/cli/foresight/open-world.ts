@@ -1,19 +1,19 @@
-import type { Fact, Need } from "../../core/evaluate/need.ts";
-import { failureOf } from "../../core/evaluate/need.ts";
-import { resourceName } from "../../core/evaluate/request.ts";
+import type { Fact, Need } from "../../core/decision/need.ts";
+import { failureOf } from "../../core/decision/need.ts";
+import { resourceName } from "../../core/decision/request.ts";
+import type { Source } from "../../core/evaluate/source.ts";
 import { SCHEDULING_LISTS } from "../../core/foresight/node-reach.ts";
 import { World } from "../../core/foresight/world.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { checkDnsLabel } from "../../core/kubernetes/names.ts";
 import { nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
-import type { Source } from "../../core/view/source.ts";
 import { objectKey } from "../../core/view/view.ts";
 import { Resources } from "../../files/source/resources.ts";
 import { CallError } from "../exit.ts";
+import { type ProblemData, sourceProblemData } from "../input/problems.ts";
 import type { Io } from "../io.ts";
 import type { Terminal } from "../output/terminal.ts";
 import { reviewDeadline } from "../review/deadline.ts";
-import { type ProblemData, sourceProblemData } from "../review/problems.ts";
 import { isLive, type OpenOptions, openRead } from "../source/open.ts";
 import { assembleFor } from "../source/source.ts";
 

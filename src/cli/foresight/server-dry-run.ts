@@ -9,7 +9,7 @@ import { specPath, type WorkloadTable } from "../../core/kubernetes/workloads.ts
 import { beforeUsher } from "../../core/provenance/before.ts";
 import { CallError, EXIT } from "../exit.ts";
 import { type ApiServerOptions, withApiServer } from "../source/api-server.ts";
-import type { Edit } from "./edits.ts";
+import type { WorldEdit } from "./edits.ts";
 
 const FIELD_MANAGER = "usher-what-if";
 
@@ -24,7 +24,7 @@ export interface DryRunResult {
 
 export interface DryRuns {
   /** The edits with the objects as other admission leaves them, without those that it refuses. */
-  readonly edits: readonly Edit[];
+  readonly edits: readonly WorldEdit[];
   readonly results: readonly DryRunResult[];
 }
 
@@ -34,18 +34,18 @@ export interface DryRuns {
  * afterwards.
  */
 export async function serverDryRun(
-  edits: readonly Edit[],
+  edits: readonly WorldEdit[],
   workloads: WorkloadTable,
   options: ApiServerOptions,
   note: (text: string) => void,
 ): Promise<DryRuns> {
-  const isSent = ({ of, manifest }: Edit) =>
+  const isSent = ({ of, manifest }: WorldEdit) =>
     manifest !== undefined && (of === "workload" || of === "namespace");
   if (!edits.some(isSent)) return { edits, results: [] };
   return withApiServer(options, note, async (client) => {
     const pathOf = createKindPaths(client);
     const results: DryRunResult[] = [];
-    const kept: Edit[] = [];
+    const kept: WorldEdit[] = [];
     for (const edit of edits) {
       const { object } = edit.change;
       if (!isSent(edit) || object === undefined) {
@@ -83,7 +83,7 @@ function sentObject(object: JsonObject): JsonObject {
 }
 
 function resultOf(
-  { name }: Edit,
+  { name }: WorldEdit,
   sent: JsonObject,
   response: ApiResponse,
   workloads: WorkloadTable,

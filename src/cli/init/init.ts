@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import type { JsonObject } from "../../core/json.ts";
 import { checkSubdomain } from "../../core/kubernetes/names.ts";
 import type { Kind, Sample } from "../../core/policy/kind.ts";
-import { didYouMean } from "../../core/policy/suggest.ts";
+import { didYouMean } from "../../core/suggest.ts";
 import { CONFIGURATION } from "../configuration/configuration.ts";
 import { CallError } from "../exit.ts";
 import type { Io } from "../io.ts";

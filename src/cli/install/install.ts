@@ -1,4 +1,4 @@
-import { managesWebhooks } from "../../core/module/installation.ts";
+import { managesWebhooks } from "../../core/installation/installation.ts";
 import { describeObject, Objects } from "../../operator/install/apply.ts";
 import { applyCrds, crdRow, isCrd, planCrds } from "../../operator/install/crds.ts";
 import { applyPlan } from "../../operator/install/install.ts";

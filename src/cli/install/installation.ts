@@ -1,6 +1,6 @@
-import type { Assembly } from "../../core/evaluate/assembly.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { checkDnsLabel } from "../../core/kubernetes/names.ts";
+import type { Assembly } from "../../core/module/assembly.ts";
 import { loadModules } from "../../core/module/declaration.ts";
 import type { Module } from "../../core/module/module.ts";
 import { registration } from "../../core/registration/index.ts";

@@ -1,8 +1,8 @@
 import { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { PATH_TOKEN } from "../../admission/review/routes.ts";
+import { managesWebhooks } from "../../core/installation/installation.ts";
 import type { JsonObject } from "../../core/json.ts";
-import { managesWebhooks } from "../../core/module/installation.ts";
 import { registeredWebhooks } from "../../core/registration/index.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
 import { operatorObjects } from "../../core/registration/operator.ts";

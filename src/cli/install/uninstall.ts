@@ -1,4 +1,4 @@
-import { DEFAULT_INSTALLATION } from "../../core/module/installation.ts";
+import { DEFAULT_INSTALLATION } from "../../core/installation/installation.ts";
 import { Objects } from "../../operator/install/apply.ts";
 import { readInstalled } from "../../operator/install/installed.ts";
 import { type InstalledNamespace, installedNamespaces } from "../../operator/install/installed-namespaces.ts";

@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { at, equal, type Json, type JsonObject, stringAt } from "../../core/json.ts";
 import { codesOf } from "../../core/module/codes.ts";
-import type { ReportItem } from "../../core/module/command.ts";
+import type { InputText, ReportItem } from "../../core/module/command.ts";
 import type { Module, WrittenPolicy } from "../../core/module/module.ts";
 import { checkObject } from "../../core/policy/check.ts";
 import { kindResource } from "../../core/policy/kind.ts";
@@ -17,6 +17,7 @@ import type { FileProblem } from "../../files/source/report.ts";
 import { Resources } from "../../files/source/resources.ts";
 import { CONFIGURATION, configure } from "../configuration/configuration.ts";
 import { CallError, EXIT } from "../exit.ts";
+import { type InputOptions, InputTexts } from "../input/input.ts";
 import type { Io } from "../io.ts";
 import type { ReviewFormat } from "../options.ts";
 import { ITEM_PRINTERS } from "../output/formats.ts";
@@ -25,7 +26,6 @@ import { printable, type Terminal, terminal } from "../output/terminal.ts";
 import { unifiedDiff } from "../output/unified-diff.ts";
 import { versioned } from "../output/versioned.ts";
 import { yamlText } from "../output/yaml.ts";
-import { type InputOptions, type InputText, InputTexts } from "../review/input.ts";
 import { assembleFor } from "../source/source.ts";
 import { fixText, type PlacedFix } from "./fix.ts";
 
@@ -60,7 +60,7 @@ export async function lint(named: readonly string[], options: LintOptions, io: I
   const reader = new InputTexts(io.stdin, options);
   const [read, built] = [await reader.read(names), await reader.built()];
   const unreadable = read.problems.map((one) =>
-    "message" in one ? fileProblem(one.label, one.message) : fileProblem("", ""),
+    "message" in one ? fileProblem(one.name, one.message) : fileProblem("", ""),
   );
   let texts = [...read.texts, ...built.texts];
   let linted = await lintTexts(texts, options, io, screen);
@@ -75,7 +75,7 @@ export async function lint(named: readonly string[], options: LintOptions, io: I
     screen.note(`fixed ${plural(fixed, "problem")} in ${plural(fixes.length, "file")}`);
     texts = texts.map((one) => ({
       ...one,
-      text: fixes.find(({ file }) => file === one.label)?.after ?? one.text,
+      text: fixes.find(({ file }) => file === one.name)?.after ?? one.text,
     }));
     linted = await lintTexts(texts, options, io, screen);
   }
@@ -108,7 +108,7 @@ async function lintTexts(
   const resources = new Resources(modules, installation.workloads.all);
   const pause = new Pause();
   const linted: Linted[] = [];
-  for (const [i, { label, text, binary }] of texts.entries()) {
+  for (const [i, { name: label, text, binary }] of texts.entries()) {
     screen.progress("reading", "files", i, texts.length);
     const candidate = await candidateOf(label, { text, problems: [...binary] }, resources, pause);
     leaveOthers(candidate, modules);
@@ -156,9 +156,9 @@ function configuredBy(texts: readonly InputText[], options: LintOptions): LintOp
     );
   });
   const [only, ...more] = found;
-  return only === undefined || more.length > 0 || only.label === "stdin"
+  return only === undefined || more.length > 0 || only.name === "stdin"
     ? options
-    : { ...options, config: only.label };
+    : { ...options, config: only.name };
 }
 
 /** Configurations of usher in a text: unlike an object they need no name. */

@@ -9,7 +9,7 @@ import type { Change } from "../../core/view/view.ts";
 import { readText, Unreadable } from "../../files/reader/bytes.ts";
 import { located, readManifests } from "../../files/reader/read-documents.ts";
 import { CallError } from "../exit.ts";
-import { describeProblems } from "../review/problems.ts";
+import { describeProblems } from "../input/problems.ts";
 
 /** A file that is mounted by subPath never changes; any other that a kubelet mounts does so about once a minute. */
 const POLL_MS = 2_000;
@@ -76,7 +76,7 @@ async function read({ file, kind }: ConfigurationFileOptions): Promise<Read> {
     if (error instanceof Unreadable) throw new CallError(`--configuration ${file} ${error.message}`);
     throw error;
   });
-  const input = { label: file, text };
+  const input = { name: file, text };
   const { manifests, problems: unparsed } = readManifests(text);
   const broken = [...problems.map((one) => located(text, one)), ...unparsed];
   if (broken.length > 0)

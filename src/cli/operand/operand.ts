@@ -1,8 +1,8 @@
 import type { CertificateFiles } from "../../admission/tls/certificate-files.ts";
 import { openCluster } from "../../cluster/source/cluster-source.ts";
-import { Assembly } from "../../core/evaluate/assembly.ts";
+import type { Count } from "../../core/decision/decision.ts";
 import type { Log } from "../../core/log.ts";
-import type { Count } from "../../core/module/metric.ts";
+import { Assembly } from "../../core/module/assembly.ts";
 import type { Operand } from "../../core/module/operand.ts";
 import type { Change } from "../../core/view/view.ts";
 import { countOf } from "../../files/source/report.ts";

@@ -1,4 +1,4 @@
-import type { Deadline } from "../../core/view/source.ts";
+import type { Deadline } from "../../core/evaluate/source.ts";
 
 /** The default timeout of admission webhooks. */
 const TIMEOUT_MS = 10_000;

@@ -1,4 +1,4 @@
-import { Draft, type Edit } from "../../core/evaluate/draft.ts";
+import { Draft, type Edit } from "../../core/decision/draft.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { yamlDocuments } from "../output/yaml.ts";
 

@@ -1,10 +1,10 @@
-import type { Commit } from "../../core/evaluate/decision.ts";
+import type { Commit } from "../../core/decision/decision.ts";
+import type { Fact, Need } from "../../core/decision/need.ts";
+import type { AdmissionRequest } from "../../core/decision/request.ts";
 import type { CommitResult } from "../../core/evaluate/evaluate.ts";
-import type { Fact, Need } from "../../core/evaluate/need.ts";
-import type { AdmissionRequest } from "../../core/evaluate/request.ts";
+import type { Source } from "../../core/evaluate/source.ts";
 import { at, isObject, type JsonObject } from "../../core/json.ts";
 import type { Stage } from "../../core/review/review.ts";
-import type { Source } from "../../core/view/source.ts";
 import { objectKey } from "../../core/view/view.ts";
 import { entryOf } from "../../files/source/entry.ts";
 import type { Resources } from "../../files/source/resources.ts";

@@ -3,6 +3,8 @@ import type { ReportItem } from "../../core/module/command.ts";
 import type { Code } from "../../core/module/module.ts";
 import { SIGNS, summaryOf } from "../../core/review/result.ts";
 import type { Review } from "../../core/review/review.ts";
+import type { Manifest } from "../input/input.ts";
+import type { ProblemData } from "../input/problems.ts";
 import type { Io } from "../io.ts";
 import type { ReviewFormat } from "../options.ts";
 import { ITEM_PRINTERS, isChanged } from "../output/formats.ts";
@@ -11,9 +13,7 @@ import { unifiedDiff } from "../output/unified-diff.ts";
 import { versioned } from "../output/versioned.ts";
 import { yamlText } from "../output/yaml.ts";
 import { emitText, emitted } from "./emit.ts";
-import type { Manifest } from "./input.ts";
 import { nextStep, objectName, printTable, printTrace, summaryLine } from "./print.ts";
-import type { ProblemData } from "./problems.ts";
 import type { Asked } from "./request.ts";
 
 /** One evaluated object of a review. */
@@ -104,7 +104,7 @@ const REVIEW_CODES: readonly Code[] = [
 
 /** `pods/etcd.yaml:3` */
 function placeOf({ manifest: { place, line } }: Judged): string {
-  return printable(`${place.input.label}:${line()}`);
+  return printable(`${place.input.name}:${line()}`);
 }
 
 /** Denials are errors, changes notes. */
@@ -117,7 +117,7 @@ function itemOf({ judgement: { result }, manifest: { place, line } }: Judged): R
   return {
     object,
     verdict,
-    at: { file: place.input.label, line: line() },
+    at: { file: place.input.name, line: line() },
     findings: [
       ...denied.map(({ one: { code, policy, module }, text }) => ({
         level: "error" as const,
@@ -153,7 +153,7 @@ function diffOf({ asked: { written }, judgement: { result, evaluation } }: Judge
 /** The result with the place of its manifest. */
 function located({ judgement: { result }, manifest: { place, line } }: Judged) {
   const { object, ...rest } = result;
-  return { object, file: place.input.label, line: line(), ...rest };
+  return { object, file: place.input.name, line: line(), ...rest };
 }
 
 function emit(judged: readonly Judged[], format: "yaml" | "json", screen: Terminal): void {

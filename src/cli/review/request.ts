@@ -1,13 +1,13 @@
 import { decodeReview, Undecodable } from "../../admission/review/decode.ts";
-import type { AdmissionRequest, UserInfo } from "../../core/evaluate/request.ts";
+import type { AdmissionRequest, UserInfo } from "../../core/decision/request.ts";
+import type { Source } from "../../core/evaluate/source.ts";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { admissionDefaults, defaulted } from "../../core/kubernetes/defaults/defaults.ts";
 import { groupVersionOf } from "../../core/kubernetes/object.ts";
 import { type Problem, problem } from "../../core/policy/problem.ts";
-import type { Source } from "../../core/view/source.ts";
 import type { Resources } from "../../files/source/resources.ts";
+import type { Manifest } from "../input/input.ts";
 import { reviewDeadline } from "./deadline.ts";
-import type { Manifest } from "./input.ts";
 
 export interface Asking {
   /** Of objects without one. @default default */

@@ -5,18 +5,18 @@ import { isRefused } from "../../core/review/result.ts";
 import { reviewWithPods, userInfoFor } from "../../core/review/review.ts";
 import { Resources } from "../../files/source/resources.ts";
 import { CallError, EXIT } from "../exit.ts";
+import { ApiTypes } from "../input/api-types.ts";
+import { type InputOptions, type InputProblem, InputReader } from "../input/input.ts";
+import { describeProblems, problemData, sourceProblemData } from "../input/problems.ts";
+import { Shape } from "../input/shape.ts";
 import type { Io } from "../io.ts";
 import type { ReviewFormat } from "../options.ts";
 import { printable, terminal } from "../output/terminal.ts";
 import { isLive, openRead } from "../source/open.ts";
 import { assembleFor } from "../source/source.ts";
-import { ApiTypes } from "./api-types.ts";
-import { type InputOptions, type InputProblem, InputReader } from "./input.ts";
-import { describeProblems, problemData, sourceProblemData } from "./problems.ts";
 import { Rehearsal } from "./rehearsal.ts";
 import { type Judged, report } from "./report.ts";
 import { Requests } from "./request.ts";
-import { Shape } from "./shape.ts";
 
 export interface ReviewOptions extends InputOptions {
   readonly filename?: readonly string[];

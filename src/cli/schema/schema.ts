@@ -1,6 +1,6 @@
 import { isObject, type Json, type JsonObject, stringAt } from "../../core/json.ts";
 import type { Kind } from "../../core/policy/kind.ts";
-import { didYouMean } from "../../core/policy/suggest.ts";
+import { didYouMean } from "../../core/suggest.ts";
 import { CallError } from "../exit.ts";
 
 import type { Io } from "../io.ts";

@@ -1,5 +1,5 @@
 import { type AdmissionServer, startAdmission } from "../../admission/admission-server.ts";
-import { ListenError } from "../../admission/server/address.ts";
+import { ListenError } from "../../admission/http/address.ts";
 import { onSignals } from "../../admission/server/signals.ts";
 import { type CertificateFiles, readKeyPair } from "../../admission/tls/certificate-files.ts";
 import type { ClientCheck } from "../../admission/tls/client-certificate.ts";

@@ -1,7 +1,7 @@
 import { composeSources, type Owns, shareOf } from "../../cluster/source/composite-source.ts";
-import type { Assembly } from "../../core/evaluate/assembly.ts";
+import type { Source } from "../../core/evaluate/source.ts";
+import type { Assembly } from "../../core/module/assembly.ts";
 import { type Kind, kindResource } from "../../core/policy/kind.ts";
-import type { Source } from "../../core/view/source.ts";
 import type { FileSource } from "../../files/source/file-source.ts";
 import { countOf } from "../../files/source/report.ts";
 

@@ -1,6 +1,6 @@
 import { isNotFound, StatusError } from "../../cluster/client/api-response.ts";
+import { DEFAULT_INSTALLATION } from "../../core/installation/installation.ts";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
-import { DEFAULT_INSTALLATION } from "../../core/module/installation.ts";
 import { OWN_NAMES, VERSION_LABEL } from "../../core/registration/names.ts";
 import { CONFIGURATION_FILE } from "../../core/registration/pods/restricted-pod.ts";
 import { Objects } from "../../operator/install/apply.ts";

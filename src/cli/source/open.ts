@@ -1,8 +1,8 @@
-import type { Assembly } from "../../core/evaluate/assembly.ts";
+import type { Source } from "../../core/evaluate/source.ts";
 import type { Log } from "../../core/log.ts";
+import type { Assembly } from "../../core/module/assembly.ts";
 import { kindResource } from "../../core/policy/kind.ts";
 import { PROBLEM } from "../../core/policy/problem.ts";
-import type { Source } from "../../core/view/source.ts";
 import type { FileSource } from "../../files/source/file-source.ts";
 import type { FileProblem } from "../../files/source/report.ts";
 import type { Terminal } from "../output/terminal.ts";

@@ -3,7 +3,7 @@ import { createResources } from "../../cluster/client/discovery.ts";
 import { watchedResources } from "../../cluster/informers/informer-cache.ts";
 import { type ClusterSource, openCluster } from "../../cluster/source/cluster-source.ts";
 import type { Owns } from "../../cluster/source/composite-source.ts";
-import type { Assembly } from "../../core/evaluate/assembly.ts";
+import type { Assembly } from "../../core/module/assembly.ts";
 import type { Declarations } from "../../core/module/module.ts";
 import { CallError, EXIT } from "../exit.ts";
 import { createLog } from "../output/log.ts";

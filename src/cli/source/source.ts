@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
-import { Assembly } from "../../core/evaluate/assembly.ts";
 import { parseVersion } from "../../core/kubernetes/versions.ts";
+import { Assembly } from "../../core/module/assembly.ts";
 import { loadModules } from "../../core/module/declaration.ts";
 import type { Module } from "../../core/module/module.ts";
 import { policyCheck } from "../../core/module/policy-check.ts";

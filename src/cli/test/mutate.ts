@@ -10,7 +10,7 @@ import { readText } from "../../files/reader/bytes.ts";
 import { linesOf, readManifests } from "../../files/reader/read-documents.ts";
 import { entriesOf, writtenPath } from "../../files/source/entry.ts";
 import { scanAll } from "../../files/source/tree.ts";
-import type { InputProblem } from "../review/input.ts";
+import type { InputProblem } from "../input/input.ts";
 import { shownPath } from "./read-suites.ts";
 import { type CaseResult, judgeCase, policiesOf, type SuiteResult, type SuiteStage } from "./run-suite.ts";
 
@@ -28,7 +28,7 @@ export interface MutantResult {
   readonly equivalent?: string;
 }
 
-export interface Mutation {
+export interface MutationResult {
   readonly mutants: readonly MutantResult[];
   /** Entries of `equivalent` that are not needed. */
   readonly problems: readonly InputProblem[];
@@ -53,7 +53,7 @@ interface FileLine {
 export async function mutate(
   { file, cases, stages }: SuiteResult,
   progress: (done: number, total: number) => void,
-): Promise<Mutation> {
+): Promise<MutationResult> {
   const attempts: Attempt[] = [];
   for (const stage of stages) attempts.push(...(await attemptsOf(stage, file.suite.policies)));
   const results = new Map<string, MutantResult>();
@@ -90,7 +90,7 @@ function accept(
   mutants: readonly MutantResult[],
   accepted: readonly Equivalent[],
   fail: (path: Path, message: string) => InputProblem,
-): Mutation {
+): MutationResult {
   const isMeant = ({ policy, path = "", change }: Equivalent, one: MutantResult) =>
     policy === one.policy && path === fieldPath(one.path) && (change ?? one.change) === one.change;
   const problems = accepted.flatMap((entry, i) => {

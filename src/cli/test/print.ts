@@ -4,6 +4,7 @@ import type { Code } from "../../core/module/module.ts";
 import { fieldPath } from "../../core/path.ts";
 import { expectedObject, type Mismatch } from "../../core/suite/expectation.ts";
 import { SUITE } from "../../core/suite/suite.ts";
+import { describeProblems, problemData } from "../input/problems.ts";
 import type { ReviewFormat } from "../options.ts";
 import { ITEM_PRINTERS } from "../output/formats.ts";
 import { junitText } from "../output/junit.ts";
@@ -13,13 +14,12 @@ import { unifiedDiff } from "../output/unified-diff.ts";
 import { versioned } from "../output/versioned.ts";
 import { yamlText } from "../output/yaml.ts";
 import { objectName, printTrace } from "../review/print.ts";
-import { describeProblems, problemData } from "../review/problems.ts";
-import { type MutantResult, type Mutation, scoreOf } from "./mutate.ts";
+import { type MutantResult, type MutationResult, scoreOf } from "./mutate.ts";
 import type { CaseResult, SuiteResult } from "./run-suite.ts";
 
 /** A suite with the results of its cases, and with `--mutate` of its mutants. */
 export interface TestedSuite extends SuiteResult {
-  readonly mutation?: Mutation;
+  readonly mutation?: MutationResult;
 }
 
 export type TestFormat = Exclude<ReviewFormat, "name"> | "github";
@@ -93,7 +93,7 @@ const PRINTERS: Readonly<
     for (const { file, cases } of suites)
       for (const one of cases) {
         if (statusOf(one) !== "failed") continue;
-        const at = `${file.input.label}:${one.line}`;
+        const at = `${file.input.name}:${one.line}`;
         const [, , ...lines] = diffOf(one);
         if (lines.length > 0)
           for (const line of [`--- ${at} (expected)`, `+++ ${at} (result)`, ...lines]) out(printable(line));
@@ -114,7 +114,7 @@ function printTables(
       statusOf(one),
       one.decision?.verdict ?? "-",
       ...(wide ? [one.result === undefined ? "-" : objectName(one.result)] : []),
-      `${printable(file.input.label)}:${one.line}`,
+      `${printable(file.input.name)}:${one.line}`,
       printable(one.one.name),
     ]),
   );
@@ -127,7 +127,7 @@ function printTables(
   for (const { file, mutation } of suites) {
     if (mutation === undefined) continue;
     const missed = missedOf(mutation.mutants);
-    const label = printable(file.input.label);
+    const label = printable(file.input.name);
     if (missed.length > 0) {
       out(`\n${label}: no case notices`);
       for (const line of table(
@@ -144,7 +144,7 @@ function printTables(
 function printFailure({ file }: TestedSuite, result: CaseResult, screen: Terminal): void {
   const { out, paint } = screen;
   out(
-    `\n${paint("red", "FAILED")} ${paint("bold", printable(result.one.name))}  ${printable(file.input.label)}:${result.line}`,
+    `\n${paint("red", "FAILED")} ${paint("bold", printable(result.one.name))}  ${printable(file.input.name)}:${result.line}`,
   );
   for (const one of result.mismatches) out(`  ${describe(one)}`);
   for (const line of diffOf(result)) out(`  ${colored(line, paint)}`);
@@ -216,10 +216,10 @@ function summaryOf(suites: readonly TestedSuite[]): string {
 function reportOf(suites: readonly ShownSuite[], { changedOnly }: PrintOptions): JsonObject {
   const cases = suites.flatMap((suite) => suite.cases);
   const count = (wanted: Status) => cases.filter((one) => statusOf(one) === wanted).length;
-  const mutantsOf = ({ mutants }: Mutation) => (changedOnly ? missedOf(mutants) : mutants);
+  const mutantsOf = ({ mutants }: MutationResult) => (changedOnly ? missedOf(mutants) : mutants);
   const data = {
     suites: suites.map(({ file, shown: listed, problems, mutation }) => ({
-      file: file.input.label,
+      file: file.input.name,
       cases: listed.map((one) => ({
         name: one.one.name,
         line: one.line,
@@ -272,7 +272,7 @@ const TEST_CODES: readonly Code[] = [
 
 /** Cases and mutants, for the formats of pipelines. */
 function itemsOf({ file, shown: listed, problems, mutation }: ShownSuite, minScore: number): ReportItem[] {
-  const label = file.input.label;
+  const label = file.input.name;
   const suite = { kind: SUITE.kind, name: label };
   const found = (list: CaseResult["problems"]) =>
     problemData(list).map(({ code, message, hint, file: where, line }) => ({
@@ -314,7 +314,7 @@ function itemsOf({ file, shown: listed, problems, mutation }: ShownSuite, minSco
 }
 
 function junitSuite({ file, shown: listed, problems, mutation }: ShownSuite) {
-  const label = file.input.label;
+  const label = file.input.name;
   const failed = (name: string, type: "failure" | "error", message: string, text: string) => ({
     name,
     seconds: 0,
@@ -362,7 +362,7 @@ function printMarkdown(suites: readonly ShownSuite[], { out }: Terminal, { minSc
   for (const { file, shown: listed } of suites)
     for (const one of listed)
       out(
-        `| ${cell(one.one.name)} | ${statusOf(one)} | ${one.decision?.verdict ?? "-"} | ${cell(`${file.input.label}:${one.line}`)} |`,
+        `| ${cell(one.one.name)} | ${statusOf(one)} | ${one.decision?.verdict ?? "-"} | ${cell(`${file.input.name}:${one.line}`)} |`,
       );
   for (const { cases } of suites)
     for (const one of cases) {
@@ -373,7 +373,7 @@ function printMarkdown(suites: readonly ShownSuite[], { out }: Terminal, { minSc
   out(`\n${summaryOf(suites)}`);
   for (const { file, mutation } of suites) {
     if (mutation === undefined) continue;
-    out(`\n${cell(file.input.label)}: ${scoreLine(mutation.mutants, minScore)}`);
+    out(`\n${cell(file.input.name)}: ${scoreLine(mutation.mutants, minScore)}`);
     const missed = missedOf(mutation.mutants);
     if (missed.length > 0) out("\n| no case notices | field | change | at |\n| --- | --- | --- | --- |");
     for (const one of missed)
@@ -394,7 +394,7 @@ function printAnnotations(
   const note = (level: string, file: string, line: number, title: string, text: string) =>
     out(`::${level} file=${property(file)},line=${line},title=${property(title)}::${data(text)}`);
   for (const { file, cases, problems, mutation } of suites) {
-    const label = file.input.label;
+    const label = file.input.name;
     for (const one of [
       ...problems,
       ...cases.flatMap((result) => result.problems),

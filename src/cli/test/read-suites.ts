@@ -1,6 +1,7 @@
 import { realpath, stat } from "node:fs/promises";
 import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { isObject, type Json } from "../../core/json.ts";
+import type { InputText } from "../../core/module/command.ts";
 import type { Path } from "../../core/path.ts";
 import { type Problem, problem } from "../../core/policy/problem.ts";
 import { isSuite, readSuite, type Suite } from "../../core/suite/suite.ts";
@@ -8,8 +9,8 @@ import { reasonOf, Unreadable } from "../../files/reader/bytes.ts";
 import { linesOf, located, readManifests } from "../../files/reader/read-documents.ts";
 import { scanDirectory } from "../../files/source/tree.ts";
 import { CallError } from "../exit.ts";
-import type { InputProblem, InputText, Place } from "../review/input.ts";
-import { readWhole } from "../review/input.ts";
+import type { InputProblem, Place } from "../input/input.ts";
+import { readWhole } from "../input/input.ts";
 
 /** A suite and its position. */
 export interface SuiteFile {
@@ -87,12 +88,12 @@ async function readText(
 ): Promise<{ readonly input: InputText } | { readonly problem: InputProblem }> {
   try {
     const { text, problems } = await readWhole(path, await stat(path));
-    const input = { label: shownPath(path), text };
+    const input = { name: shownPath(path), text };
     const [wrong] = problems;
     return wrong === undefined ? { input } : { problem: { input, located: located(text, wrong) } };
   } catch (error) {
     const message = error instanceof Unreadable ? error.message : reasonOf(error);
-    return { problem: { label: shownPath(path), message } };
+    return { problem: { name: shownPath(path), message } };
   }
 }
 

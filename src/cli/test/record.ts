@@ -1,7 +1,7 @@
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { needKey } from "../../core/evaluate/need.ts";
-import { resourceName } from "../../core/evaluate/request.ts";
+import { needKey } from "../../core/decision/need.ts";
+import { resourceName } from "../../core/decision/request.ts";
 import { requestFor, storedWorkloads } from "../../core/foresight/stored-workloads.ts";
 import { World } from "../../core/foresight/world.ts";
 import { isObject, type Json, type JsonObject, stringAt } from "../../core/json.ts";

@@ -1,13 +1,13 @@
-import { Assembly } from "../../core/evaluate/assembly.ts";
-import { policyKey } from "../../core/evaluate/finding.ts";
-import type { AdmissionRequest } from "../../core/evaluate/request.ts";
+import type { AdmissionRequest } from "../../core/decision/request.ts";
 import { World } from "../../core/foresight/world.ts";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
+import { Assembly } from "../../core/module/assembly.ts";
 import type { Path } from "../../core/path.ts";
+import { policyKey } from "../../core/policy/policy-ref.ts";
 import { type Problem, problem } from "../../core/policy/problem.ts";
-import { didYouMean } from "../../core/policy/suggest.ts";
 import type { ReviewResult } from "../../core/review/result.ts";
 import { reviewWithPods, userInfoFor } from "../../core/review/review.ts";
+import { didYouMean } from "../../core/suggest.ts";
 import {
   ChangedFields,
   decisionOf,
@@ -20,14 +20,14 @@ import {
 import { type Case, type FromFile, operationOf } from "../../core/suite/suite.ts";
 import { entryOf } from "../../files/source/entry.ts";
 import { Resources } from "../../files/source/resources.ts";
+import { ApiTypes } from "../input/api-types.ts";
+import type { InputProblem, Place } from "../input/input.ts";
+import { Shape } from "../input/shape.ts";
 import type { Io } from "../io.ts";
 import { SILENT, type Terminal } from "../output/terminal.ts";
-import { ApiTypes } from "../review/api-types.ts";
 import { reviewDeadline } from "../review/deadline.ts";
 import { emitted } from "../review/emit.ts";
-import type { InputProblem, Place } from "../review/input.ts";
 import { Requests } from "../review/request.ts";
-import { Shape } from "../review/shape.ts";
 import { openRead } from "../source/open.ts";
 import { assembleFor } from "../source/source.ts";
 import { fileOf, NamedFiles, type SuiteFile } from "./read-suites.ts";
@@ -425,7 +425,7 @@ export class SuiteRunner {
   }
 }
 
-const NOWHERE: Place = { input: { label: "", text: "" }, document: 0, path: [] };
+const NOWHERE: Place = { input: { name: "", text: "" }, document: 0, path: [] };
 
 /** The policies of a source. */
 export function policiesOf({ world, resources }: SuiteStage) {

@@ -22,7 +22,7 @@ interface Splice {
 export async function update(results: readonly SuiteResult[], screen: Terminal): Promise<readonly string[]> {
   const left: string[] = [];
   for (const [path, suites] of Map.groupBy(results, ({ file }) => file.path)) {
-    const { text, label } = (suites[0] as SuiteResult).file.input;
+    const { text, name: label } = (suites[0] as SuiteResult).file.input;
     const { chunks } = cutDocuments(text);
     const splices: Splice[] = [];
     for (const { file, cases } of suites) {

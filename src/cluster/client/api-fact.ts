@@ -1,4 +1,4 @@
-import type { Fact } from "../../core/evaluate/need.ts";
+import type { Fact } from "../../core/decision/need.ts";
 import { stringAt } from "../../core/json.ts";
 import { errorMessage, responseMessage } from "./api-response.ts";
 import type { ApiResponse } from "./client.ts";

@@ -1,6 +1,6 @@
-import { describeNeed, type Fact, type Need } from "../../core/evaluate/need.ts";
+import { describeNeed, type Fact, type Need } from "../../core/decision/need.ts";
+import type { Deadline } from "../../core/evaluate/source.ts";
 import type { Json } from "../../core/json.ts";
-import type { Deadline } from "../../core/view/source.ts";
 import { errorFact, failedFact, unservedFact } from "./api-fact.ts";
 import { withoutManagedFields } from "./api-response.ts";
 import type { Client } from "./client.ts";

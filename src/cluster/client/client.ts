@@ -1,5 +1,8 @@
 import type { Json } from "../../core/json.ts";
 
+/** The field manager of usher. */
+export const FIELD_MANAGER = "usher";
+
 /** A response of the API server, including errors: only a broken connection rejects. */
 export interface ApiResponse {
   readonly status: number;

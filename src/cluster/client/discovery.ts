@@ -1,4 +1,4 @@
-import { resourceName } from "../../core/evaluate/request.ts";
+import { resourceName } from "../../core/decision/request.ts";
 import { at, type JsonObject, listAt, stringAt } from "../../core/json.ts";
 import type { Module } from "../../core/module/module.ts";
 import { type Kind, kindResource } from "../../core/policy/kind.ts";

@@ -1,6 +1,6 @@
+import type { ListCut } from "../../core/evaluate/source.ts";
 import { type JsonObject, memoryOf } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
-import type { ListCut } from "../../core/view/source.ts";
 
 /**
  * The memory of all lists together while they are read: a sixth of a heap of 256 MiB, as much as parsing one page may

@@ -1,6 +1,6 @@
-import type { Fact } from "../../core/evaluate/need.ts";
+import type { Fact } from "../../core/decision/need.ts";
+import type { Deadline } from "../../core/evaluate/source.ts";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
-import type { Deadline } from "../../core/view/source.ts";
 import { errorFact, unservedFact } from "./api-fact.ts";
 import { errorMessage, isNotFound, responseMessage, withoutManagedFields } from "./api-response.ts";
 import type { Client } from "./client.ts";

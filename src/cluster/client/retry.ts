@@ -1,4 +1,4 @@
-import type { Deadline } from "../../core/view/source.ts";
+import type { Deadline } from "../../core/evaluate/source.ts";
 import { retryAfterMs } from "./api-response.ts";
 import type { ApiResponse, Client, RequestOptions } from "./client.ts";
 

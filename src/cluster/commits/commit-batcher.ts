@@ -1,7 +1,7 @@
+import { DEADLINE_EXCEEDED, type Fact, failureOf } from "../../core/decision/need.ts";
 import type { CommitResult } from "../../core/evaluate/evaluate.ts";
-import { DEADLINE_EXCEEDED, type Fact, failureOf } from "../../core/evaluate/need.ts";
+import type { Deadline } from "../../core/evaluate/source.ts";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
-import type { Deadline } from "../../core/view/source.ts";
 import type { SwapResult } from "../client/object-access.ts";
 import { onAbort } from "../client/retry.ts";
 

@@ -1,7 +1,7 @@
-import type { Commit } from "../../core/evaluate/decision.ts";
+import type { Commit } from "../../core/decision/decision.ts";
+import { DEADLINE_EXCEEDED, type Fact } from "../../core/decision/need.ts";
 import type { CommitResult } from "../../core/evaluate/evaluate.ts";
-import { DEADLINE_EXCEEDED, type Fact } from "../../core/evaluate/need.ts";
-import type { Deadline } from "../../core/view/source.ts";
+import type { Deadline } from "../../core/evaluate/source.ts";
 import { errorMessage } from "../client/api-response.ts";
 import type { Client } from "../client/client.ts";
 import type { ResourceResolver } from "../client/discovery.ts";

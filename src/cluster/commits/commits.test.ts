@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { TestApiServer, testDeadline } from "../../../test/support/cluster/api-server.ts";
-import { Assembly } from "../../core/evaluate/assembly.ts";
-import type { Commit } from "../../core/evaluate/decision.ts";
+import type { Commit } from "../../core/decision/decision.ts";
+import { Gates } from "../../core/installation/gates.ts";
+import { DEFAULT_INSTALLATION } from "../../core/installation/installation.ts";
 import { SILENT } from "../../core/log.ts";
-import { Gates } from "../../core/module/gates.ts";
-import { DEFAULT_INSTALLATION } from "../../core/module/installation.ts";
+import { Assembly } from "../../core/module/assembly.ts";
 import { openCluster } from "../source/cluster-source.ts";
 
 const LEDGER = { resource: "ledgers", namespace: "usher", name: "ann" };

@@ -1,8 +1,8 @@
 // Needs and rounds of a reconcile, its errors, and dry runs.
 import { expect, test } from "vitest";
 import { applying, controllerWith, namesOf, seat, until } from "../../../test/support/cluster/controller.ts";
-import { need } from "../../core/evaluate/decision.ts";
-import type { Need } from "../../core/evaluate/need.ts";
+import { need } from "../../core/decision/decision.ts";
+import type { Need } from "../../core/decision/need.ts";
 import { describeResult } from "./controller.ts";
 
 const SEAT: Need = { get: { resource: "seats", name: "one" }, live: true };

@@ -1,14 +1,11 @@
-import type { Assembly } from "../../core/evaluate/assembly.ts";
-import type { NeedMore } from "../../core/evaluate/decision.ts";
-import type { EventToWrite } from "../../core/evaluate/effects.ts";
-import { MAX_ROUNDS } from "../../core/evaluate/evaluate.ts";
-import type { PolicyRef } from "../../core/evaluate/finding.ts";
-import { Facts } from "../../core/evaluate/need.ts";
-import { resourceName } from "../../core/evaluate/request.ts";
+import type { Count, NeedMore } from "../../core/decision/decision.ts";
+import type { EventToWrite } from "../../core/decision/finding.ts";
+import { Facts, MAX_ROUNDS } from "../../core/decision/need.ts";
+import { resourceName } from "../../core/decision/request.ts";
 import { type JsonObject, stringAt } from "../../core/json.ts";
 import { nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
 import type { Log } from "../../core/log.ts";
-import type { Count } from "../../core/module/metric.ts";
+import type { Assembly } from "../../core/module/assembly.ts";
 import type { Module } from "../../core/module/module.ts";
 import {
   type ControllerStats,
@@ -22,6 +19,7 @@ import {
   type WriteCount,
 } from "../../core/module/reconciler.ts";
 import { kindResource } from "../../core/policy/kind.ts";
+import type { PolicyRef } from "../../core/policy/policy-ref.ts";
 import type { Change, View } from "../../core/view/view.ts";
 import type { TallySource } from "../policy-statistics/tally-collector.ts";
 import type { FetchNeeds } from "../source/fetch-needs.ts";

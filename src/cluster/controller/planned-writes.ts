@@ -2,11 +2,9 @@ import { isObject, type Json, type JsonObject, stringAt } from "../../core/json.
 import type { PlannedWrite } from "../../core/module/reconciler.ts";
 import { errorMessage, isNotFound, responseMessage } from "../client/api-response.ts";
 import type { ApiResponse, Client } from "../client/client.ts";
+import { FIELD_MANAGER } from "../client/client.ts";
 import type { PathOfObject, ResourceResolver } from "../client/discovery.ts";
 import { describeTarget, type ObjectTarget } from "../client/object-access.ts";
-
-/** The field manager of usher. */
-export const FIELD_MANAGER = "usher";
 
 /** `conflict`: the object that the write is based on has changed or was deleted; the key must be reconciled again. */
 export type PlannedWriteResult =

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { EventToWrite } from "../../core/evaluate/effects.ts";
+import type { EventToWrite } from "../../core/decision/finding.ts";
 import { EVENT_LIMITS, EventCorrelator, type EventSeries } from "./event-correlator.ts";
 
 function event(changes: Partial<EventToWrite> = {}): EventToWrite {

@@ -1,4 +1,5 @@
-import { type EventToWrite, isAboutPolicy } from "../../core/evaluate/effects.ts";
+import type { EventToWrite } from "../../core/decision/finding.ts";
+import { isAboutPolicy } from "../../core/evaluate/effects.ts";
 import { TokenBucket } from "../controller/token-bucket.ts";
 
 export interface EventLimits {

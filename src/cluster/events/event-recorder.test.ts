@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import { refuse, TestApiServer } from "../../../test/support/cluster/api-server.ts";
-import type { EventToWrite } from "../../core/evaluate/effects.ts";
+import type { EventToWrite } from "../../core/decision/finding.ts";
 import { at, stringAt } from "../../core/json.ts";
 import { workloadTable } from "../../core/kubernetes/workloads.ts";
 import { ConnectionError } from "../client/client.ts";

@@ -1,5 +1,5 @@
-import { EVENT_ANNOTATIONS, type EventToWrite, isAboutPolicy } from "../../core/evaluate/effects.ts";
-import type { ObjectReference } from "../../core/evaluate/finding.ts";
+import type { EventToWrite, ObjectReference } from "../../core/decision/finding.ts";
+import { EVENT_ANNOTATIONS, isAboutPolicy } from "../../core/evaluate/effects.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { isNotFound, StatusError } from "../client/api-response.ts";
 import { type ApiResponse, type Client, ConnectionError } from "../client/client.ts";

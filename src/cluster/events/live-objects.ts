@@ -1,5 +1,4 @@
-import type { EventToWrite } from "../../core/evaluate/effects.ts";
-import type { ObjectReference } from "../../core/evaluate/finding.ts";
+import type { EventToWrite, ObjectReference } from "../../core/decision/finding.ts";
 import { stringAt } from "../../core/json.ts";
 import type { WorkloadTable } from "../../core/kubernetes/workloads.ts";
 import { StatusError } from "../client/api-response.ts";

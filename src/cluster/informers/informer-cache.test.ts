@@ -2,11 +2,11 @@ import { setImmediate as round, setTimeout as sleep } from "node:timers/promises
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { moduleThat } from "../../../test/builders/module.ts";
 import { event, TestWatchServer } from "../../../test/support/cluster/watch-server.ts";
-import { Assembly } from "../../core/evaluate/assembly.ts";
+import { Gates } from "../../core/installation/gates.ts";
+import { DEFAULT_INSTALLATION } from "../../core/installation/installation.ts";
 import { stringAt } from "../../core/json.ts";
 import { SILENT } from "../../core/log.ts";
-import { Gates } from "../../core/module/gates.ts";
-import { DEFAULT_INSTALLATION } from "../../core/module/installation.ts";
+import { Assembly } from "../../core/module/assembly.ts";
 import type { Read } from "../../core/module/module.ts";
 import type { Change } from "../../core/view/view.ts";
 import { type InformerCache, openInformerCache } from "./informer-cache.ts";

@@ -1,6 +1,6 @@
-import type { Assembly } from "../../core/evaluate/assembly.ts";
-import { resourceName } from "../../core/evaluate/request.ts";
+import { resourceName } from "../../core/decision/request.ts";
 import type { Log } from "../../core/log.ts";
+import type { Assembly } from "../../core/module/assembly.ts";
 import { type Declarations, type Read, readsOf } from "../../core/module/module.ts";
 import { kindResource } from "../../core/policy/kind.ts";
 import { projectorOf } from "../../core/view/projection.ts";

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import { answerOf, refuse, TestApiServer } from "../../../test/support/cluster/api-server.ts";
 import { until } from "../../../test/support/cluster/controller.ts";
-import { Assembly } from "../../core/evaluate/assembly.ts";
+import { Gates } from "../../core/installation/gates.ts";
+import { DEFAULT_INSTALLATION } from "../../core/installation/installation.ts";
 import { atLeast } from "../../core/kubernetes/versions.ts";
 import { SILENT } from "../../core/log.ts";
-import { Gates } from "../../core/module/gates.ts";
-import { DEFAULT_INSTALLATION } from "../../core/module/installation.ts";
+import { Assembly } from "../../core/module/assembly.ts";
 import { defineModule } from "../../core/module/module.ts";
 import { type ApiResponse, ConnectionError } from "../client/client.ts";
 import { openCluster } from "../source/cluster-source.ts";

@@ -1,9 +1,9 @@
 import { expect, test, vi } from "vitest";
-import { Assembly } from "../../core/evaluate/assembly.ts";
+import { Gates } from "../../core/installation/gates.ts";
+import { DEFAULT_INSTALLATION } from "../../core/installation/installation.ts";
 import { at, type JsonObject } from "../../core/json.ts";
 import { nameOf } from "../../core/kubernetes/object.ts";
-import { Gates } from "../../core/module/gates.ts";
-import { DEFAULT_INSTALLATION } from "../../core/module/installation.ts";
+import { Assembly } from "../../core/module/assembly.ts";
 import { defineModule } from "../../core/module/module.ts";
 import type { Change } from "../../core/view/view.ts";
 import { TimeSliceQueue } from "./time-slices.ts";

@@ -1,6 +1,6 @@
-import type { Assembly } from "../../core/evaluate/assembly.ts";
 import { equal } from "../../core/json.ts";
 import { nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
+import type { Assembly } from "../../core/module/assembly.ts";
 import { type Change, objectKey, type View } from "../../core/view/view.ts";
 import type { ReceivedObject } from "./reflector-steps.ts";
 import { type TimeSliceQueue, TimeSlices } from "./time-slices.ts";

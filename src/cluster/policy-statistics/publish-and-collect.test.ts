@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { answerOf, refuse, TestApiServer } from "../../../test/support/cluster/api-server.ts";
-import type { CountedTally } from "../../core/evaluate/effects.ts";
+import type { CountedTally } from "../../core/decision/tally.ts";
 import { at, listAt } from "../../core/json.ts";
 import { SILENT } from "../../core/log.ts";
 import type { ApiResponse } from "../client/client.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { CountedTally, Tally } from "../../core/evaluate/effects.ts";
+import type { CountedTally, Tally } from "../../core/decision/tally.ts";
 import { decodeTallies, encodeTallies, mergeTallies, Tallies } from "./tallies.ts";
 
 function tally(name: string, outcomes: Tally["outcomes"], changes: Partial<Tally["policy"]> = {}): Tally {

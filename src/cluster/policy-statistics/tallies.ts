@@ -1,8 +1,8 @@
-import type { CountedTally, DatedConflict, Tally } from "../../core/evaluate/effects.ts";
+import type { CountedTally, DatedConflict, Tally } from "../../core/decision/tally.ts";
 import { fairShare } from "../../core/evaluate/fair-share.ts";
-import { type PolicyRef, policyKey } from "../../core/evaluate/finding.ts";
 import { at, isObject, type Json, listAt, stringAt } from "../../core/json.ts";
 import { byText } from "../../core/order.ts";
+import { type PolicyRef, policyKey } from "../../core/policy/policy-ref.ts";
 
 /** Beyond this, the least recently counted policies are evicted. */
 const MOST_POLICIES = 10_000;

@@ -1,7 +1,7 @@
-import type { CountedTally } from "../../core/evaluate/effects.ts";
-import type { PolicyRef } from "../../core/evaluate/finding.ts";
+import type { CountedTally } from "../../core/decision/tally.ts";
 import { equal, type Json, stringAt } from "../../core/json.ts";
 import type { ReconcileContext } from "../../core/module/reconciler.ts";
+import type { PolicyRef } from "../../core/policy/policy-ref.ts";
 import { errorMessage } from "../client/api-response.ts";
 import { pathSegment } from "../client/discovery.ts";
 import { listAll } from "../client/list-pages.ts";

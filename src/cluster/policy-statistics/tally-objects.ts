@@ -2,8 +2,8 @@ import type { JsonObject } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
 import { responseMessage } from "../client/api-response.ts";
 import type { Client } from "../client/client.ts";
+import { FIELD_MANAGER } from "../client/client.ts";
 import { pathSegment } from "../client/discovery.ts";
-import { FIELD_MANAGER } from "../controller/planned-writes.ts";
 import type { Tallies } from "./tallies.ts";
 
 export interface TallyOptions {

@@ -1,4 +1,4 @@
-import type { ResourceAge, Source } from "../../core/view/source.ts";
+import type { ResourceAge, Source } from "../../core/evaluate/source.ts";
 import type { Change } from "../../core/view/view.ts";
 import { createResources, type ResourceResolver } from "../client/discovery.ts";
 import { ListMemory } from "../client/list-memory.ts";

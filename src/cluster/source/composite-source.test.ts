@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import { GREETINGS, GROUP, greeter } from "../../../test/conformance/modules.ts";
-import { Assembly } from "../../core/evaluate/assembly.ts";
-import type { Commit } from "../../core/evaluate/decision.ts";
-import type { Need } from "../../core/evaluate/need.ts";
-import { Gates } from "../../core/module/gates.ts";
-import { DEFAULT_INSTALLATION } from "../../core/module/installation.ts";
-import type { Deadline, Source } from "../../core/view/source.ts";
+import type { Commit } from "../../core/decision/decision.ts";
+import type { Need } from "../../core/decision/need.ts";
+import type { Deadline, Source } from "../../core/evaluate/source.ts";
+import { Gates } from "../../core/installation/gates.ts";
+import { DEFAULT_INSTALLATION } from "../../core/installation/installation.ts";
+import { Assembly } from "../../core/module/assembly.ts";
 import { composeSources, type Owns, shareOf } from "./composite-source.ts";
 
 const DEADLINE: Deadline = { remaining: () => 1_000, signal: new AbortController().signal };

@@ -1,7 +1,7 @@
-import { Assembly } from "../../core/evaluate/assembly.ts";
-import type { Fact, Need } from "../../core/evaluate/need.ts";
+import type { Fact, Need } from "../../core/decision/need.ts";
+import type { Source } from "../../core/evaluate/source.ts";
 import type { ServerVersion } from "../../core/kubernetes/versions.ts";
-import type { Source } from "../../core/view/source.ts";
+import { Assembly } from "../../core/module/assembly.ts";
 import type { Change } from "../../core/view/view.ts";
 
 /** Which resources a source provides. */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { answerOf, refuse, TestApiServer, testDeadline } from "../../../test/support/cluster/api-server.ts";
-import type { Need } from "../../core/evaluate/need.ts";
+import type { Need } from "../../core/decision/need.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
 import { ListMemory } from "../client/list-memory.ts";

@@ -6,7 +6,7 @@ import {
   TestApiServer,
   testDeadline,
 } from "../../../test/support/cluster/api-server.ts";
-import type { Need } from "../../core/evaluate/need.ts";
+import type { Need } from "../../core/decision/need.ts";
 import { type ApiResponse, ConnectionError } from "../client/client.ts";
 import { DiscoveryError, NotServedError } from "../client/discovery.ts";
 import { createNeeds } from "./fetch-needs.ts";

@@ -1,8 +1,8 @@
-import { DEADLINE_EXCEEDED, type Fact, type Need, needKey } from "../../core/evaluate/need.ts";
+import { DEADLINE_EXCEEDED, type Fact, type Need, needKey } from "../../core/decision/need.ts";
+import type { Deadline } from "../../core/evaluate/source.ts";
 import { isObject } from "../../core/json.ts";
 import { SILENT } from "../../core/log.ts";
 import { byText } from "../../core/order.ts";
-import type { Deadline } from "../../core/view/source.ts";
 import { errorFact, failedFact } from "../client/api-fact.ts";
 import { boundedList } from "../client/bounded-list.ts";
 import type { Client } from "../client/client.ts";

@@ -1,7 +1,9 @@
-import { type Finding, policyKey } from "../evaluate/finding.ts";
+import type { Origin } from "../decision/draft.ts";
+import type { Finding } from "../decision/finding.ts";
 import { at, equal, type Json, type JsonObject } from "../json.ts";
 import { atPointer, fieldPath, type Path, pointer, steps } from "../path.ts";
-import { type Origin, provenanceOf } from "../provenance/annotation.ts";
+import { policyKey } from "../policy/policy-ref.ts";
+import { provenanceOf } from "../provenance/annotation.ts";
 import { Unchanged } from "../provenance/provenance.ts";
 
 /**

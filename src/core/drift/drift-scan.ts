@@ -1,39 +1,15 @@
-import type { Assembly } from "../evaluate/assembly.ts";
+import type { Facts, Need } from "../decision/need.ts";
+import { type AdmissionRequest, resourceName } from "../decision/request.ts";
 import { type Evaluation, type EvaluationRequest, evaluateHooks } from "../evaluate/evaluate-hooks.ts";
-import type { Facts, Need } from "../evaluate/need.ts";
-import { type AdmissionRequest, resourceName } from "../evaluate/request.ts";
+import type { Installation } from "../installation/installation.ts";
 import { at, copyOf, equal, isObject, type Json, type JsonObject, stringAt } from "../json.ts";
 import { nameOf, namespaceOf } from "../kubernetes/object.ts";
-import { specPath, type WorkloadKind, type WorkloadTable } from "../kubernetes/workloads.ts";
-import type { Installation } from "../module/installation.ts";
+import { specPath, type WorkloadKind } from "../kubernetes/workloads.ts";
+import type { Assembly } from "../module/assembly.ts";
 import type { Module } from "../module/module.ts";
 import { pointer } from "../path.ts";
 import { kindResource } from "../policy/kind.ts";
 import { compareInjections, type Injection, unmetIn } from "./compare-injections.ts";
-
-/** Declared by a module whose injections into stored workloads can be compared with current policies, and reapplied. */
-export interface DriftScan {
-  /** An annotation that requests, with any value, that the module replaces its injections with current ones. */
-  readonly annotation: string;
-  /** Why the object is not changed, regardless of the policies; `undefined` if it may be. */
-  readonly leftAlone: (
-    object: JsonObject,
-    workload: WorkloadKind,
-    workloads: WorkloadTable,
-  ) => string | undefined;
-  /** An immutable object as it would be created now, so that missing injections can be reported. */
-  readonly asNew?: (
-    object: JsonObject,
-    workload: WorkloadKind,
-    workloads: WorkloadTable,
-  ) => JsonObject | undefined;
-  /** An object as it would be created now, if enforcement might have been bypassed; `undefined` if it need not be evaluated. */
-  readonly judged?: (object: JsonObject, workload: WorkloadKind) => JsonObject | undefined;
-  /** The kinds that are scanned. @default all workloads of the installation */
-  readonly kinds?: (installation: Installation) => readonly WorkloadKind[];
-  /** Selects the stored objects of a kind that are still mutable; the leader reads no others. @default all */
-  readonly fieldSelector?: (workload: WorkloadKind) => string | undefined;
-}
 
 /** How a stored object compares with the policies of a module. */
 export interface ObjectDrift {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import type { ModuleFinding } from "../decision/finding.ts";
 import { AUDIT_VALUE_LENGTH, AUDIT_VERBATIM_LENGTH, auditOf, refusingPolicies } from "./audit.ts";
-import type { ModuleFinding } from "./finding.ts";
 
 const audited = (module: string, key: string, value: string): ModuleFinding => ({
   module,

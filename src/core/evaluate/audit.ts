@@ -1,4 +1,5 @@
-import { type AuditAnnotation, type ModuleFinding, policyKey } from "./finding.ts";
+import type { AuditAnnotation, ModuleFinding } from "../decision/finding.ts";
+import { policyKey } from "../policy/policy-ref.ts";
 
 /** Audit annotations are stored with every event of the audit log; longer values are cut. */
 export const AUDIT_VALUE_LENGTH = 1_024;

@@ -1,27 +1,11 @@
+import type { Count } from "../decision/decision.ts";
+import type { EventToWrite, ModuleFinding, ObjectReference } from "../decision/finding.ts";
+import { type AdmissionRequest, describeRequest } from "../decision/request.ts";
+import type { Conflict, Tally } from "../decision/tally.ts";
 import { stringAt } from "../json.ts";
-import type { Count } from "../module/metric.ts";
 import { fieldPath } from "../path.ts";
+import { policyKey } from "../policy/policy-ref.ts";
 import type { Evaluation } from "./evaluate-hooks.ts";
-import {
-  type FindingEvent,
-  type FindingOutcome,
-  type ModuleFinding,
-  type ObjectReference,
-  type PolicyRef,
-  policyKey,
-} from "./finding.ts";
-import { type AdmissionRequest, describeRequest } from "./request.ts";
-
-/** An event to be written after the response. */
-export interface EventToWrite extends Omit<FindingEvent, "related"> {
-  readonly regarding: ObjectReference;
-  readonly message: string;
-  readonly policy: PolicyRef | undefined;
-  /** The rule of the policy, of an event of a review. */
-  readonly rule?: string;
-  /** No certificate proves that an API server sent the review: the object may not exist. */
-  readonly unverified?: true;
-}
 
 /** Annotations of an event of a review, by which it can be explained after its policy has changed. */
 export const EVENT_ANNOTATIONS = {
@@ -33,38 +17,6 @@ export const EVENT_ANNOTATIONS = {
 export function isAboutPolicy({ policy, regarding }: EventToWrite): boolean {
   const { kind, name, namespace } = regarding;
   return policy?.kind === kind && policy.name === name && policy.namespace === namespace;
-}
-
-/** The outcomes of a policy, for its status. */
-export interface Tally {
-  readonly module: string;
-  readonly policy: PolicyRef;
-  /** The number of requests for each outcome; `matched`: with any finding of it. */
-  readonly outcomes: Readonly<Partial<Record<FindingOutcome | "matched", number>>>;
-  /** Its conflicts. */
-  readonly conflicts?: readonly Conflict[];
-}
-
-/** One path of one object at which a policy had a conflict. */
-export interface Conflict {
-  /** `Deployment shop/web` */
-  readonly object: string;
-  /** `spec.template.spec.nodeSelector.zone` */
-  readonly field: string;
-  readonly message: string;
-}
-
-/** Tallies of many requests together. */
-export interface CountedTally extends Tally {
-  /** Milliseconds since 1970 of the last request in which the policy changed something. */
-  readonly lastApplied?: number;
-  /** The last few, the latest first. */
-  readonly conflicts?: readonly DatedConflict[];
-}
-
-export interface DatedConflict extends Conflict {
-  /** Milliseconds since 1970. */
-  readonly at: number;
 }
 
 /** A label with user-chosen values: this many have their own series in each process, and the rest is `other`. */

@@ -4,11 +4,11 @@ import { moduleThat } from "../../../test/builders/module.ts";
 import { outside } from "../../../test/builders/outside.ts";
 import { pod } from "../../../test/builders/pod.ts";
 import { requestFor } from "../../../test/builders/request.ts";
+import { allow, type Commit, deny, need, type Result } from "../decision/decision.ts";
+import type { Fact, Need } from "../decision/need.ts";
 import { type Json, stringAt } from "../json.ts";
 import type { Context } from "../module/module.ts";
-import { allow, type Commit, deny, need, type Result } from "./decision.ts";
 import { type CommitResult, MAX_COMMITS } from "./evaluate.ts";
-import type { Fact, Need } from "./need.ts";
 import { responseOf } from "./response.ts";
 
 const found = (value: Json): Fact => ({ found: value, complete: true });

@@ -6,13 +6,13 @@ import { finding, moduleThat } from "../../../test/builders/module.ts";
 import { outside } from "../../../test/builders/outside.ts";
 import { pod } from "../../../test/builders/pod.ts";
 import { requestFor } from "../../../test/builders/request.ts";
+import { allow, deny } from "../decision/decision.ts";
 import type { Json } from "../json.ts";
 import type { Context, Module } from "../module/module.ts";
+import type { PolicyRef } from "../policy/policy-ref.ts";
 import { PROVENANCE, provenanceOf } from "../provenance/annotation.ts";
-import { allow, deny } from "./decision.ts";
 import { evaluate } from "./evaluate.ts";
 import { draftOf } from "./evaluate-hooks.ts";
-import type { PolicyRef } from "./finding.ts";
 import { responseOf, reviewOf } from "./response.ts";
 
 const LEFT: PolicyRef = { kind: "LeftPolicy", name: "l" };

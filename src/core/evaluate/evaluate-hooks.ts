@@ -1,16 +1,16 @@
+import type { Count } from "../decision/decision.ts";
+import { allow, type Commit, type Decision, type Denial, deny } from "../decision/decision.ts";
+import { Draft } from "../decision/draft.ts";
+import type { Finding, ModuleFinding } from "../decision/finding.ts";
+import { type Facts, type Need, needKey } from "../decision/need.ts";
+import { leaveChange } from "../decision/patch.ts";
+import { type AdmissionRequest, describeRequest } from "../decision/request.ts";
+import type { Assembly } from "../module/assembly.ts";
 import type { Hook, Phase } from "../module/hook.ts";
 import { askedName, hookWants } from "../module/hook.ts";
-import type { Count } from "../module/metric.ts";
 import type { Context, TraceEntry } from "../module/module.ts";
 import { describeProblem } from "../policy/problem.ts";
 import { writeProvenance } from "../provenance/provenance.ts";
-import type { Assembly } from "./assembly.ts";
-import { allow, type Commit, type Decision, type Denial, deny } from "./decision.ts";
-import { Draft } from "./draft.ts";
-import type { Finding, ModuleFinding } from "./finding.ts";
-import { type Facts, type Need, needKey } from "./need.ts";
-import { leaveChange } from "./patch.ts";
-import { type AdmissionRequest, describeRequest } from "./request.ts";
 
 /** The input of an evaluation: an admission request, with the hooks and the assembly. */
 export interface EvaluationRequest {

@@ -5,10 +5,10 @@ import { moduleThat } from "../../../test/builders/module.ts";
 import { outside } from "../../../test/builders/outside.ts";
 import { pod } from "../../../test/builders/pod.ts";
 import { requestFor } from "../../../test/builders/request.ts";
+import { allow, need } from "../decision/decision.ts";
 import type { Module } from "../module/module.ts";
-import { allow, need } from "./decision.ts";
+import type { PolicyRef } from "../policy/policy-ref.ts";
 import { evaluate } from "./evaluate.ts";
-import type { PolicyRef } from "./finding.ts";
 
 const LEFT: PolicyRef = { kind: "LeftPolicy", name: "l" };
 const RIGHT: PolicyRef = { kind: "RightPolicy", namespace: "shop", name: "r" };

@@ -4,10 +4,9 @@ import { finding, moduleThat } from "../../../test/builders/module.ts";
 import { outside, outsideWith } from "../../../test/builders/outside.ts";
 import { pod } from "../../../test/builders/pod.ts";
 import { requestFor } from "../../../test/builders/request.ts";
+import { allow, need } from "../decision/decision.ts";
+import { type Fact, MAX_ROUNDS, type Need, needKey } from "../decision/need.ts";
 import type { Json } from "../json.ts";
-import { allow, need } from "./decision.ts";
-import { MAX_ROUNDS } from "./evaluate.ts";
-import { type Fact, type Need, needKey } from "./need.ts";
 import { responseOf } from "./response.ts";
 
 const nodeNeed = (name: string): Need => ({ get: { resource: "nodes", name }, live: true });

@@ -1,11 +1,8 @@
-import { type Commit, deny } from "./decision.ts";
-import type { Draft } from "./draft.ts";
+import { type Commit, deny } from "../decision/decision.ts";
+import type { Draft } from "../decision/draft.ts";
+import type { Finding } from "../decision/finding.ts";
+import { DEADLINE_EXCEEDED, type Fact, Facts, MAX_ROUNDS, type Need } from "../decision/need.ts";
 import { draftOf, type Evaluation, type EvaluationRequest, evaluateHooks } from "./evaluate-hooks.ts";
-import type { Finding } from "./finding.ts";
-import { DEADLINE_EXCEEDED, type Fact, Facts, type Need } from "./need.ts";
-
-/** After this many rounds an unmet need counts as failed: a module that always needs more would never decide. */
-export const MAX_ROUNDS = 4;
 
 /** Attempts at one commit. Each conflict means that another writer succeeded, so few suffice; the deadline is the real limit. */
 export const MAX_COMMITS = 10;

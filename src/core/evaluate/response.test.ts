@@ -2,13 +2,13 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { deployment, pod } from "../../../test/builders/pod.ts";
 import { requestFor } from "../../../test/builders/request.ts";
+import { Draft } from "../decision/draft.ts";
+import type { ModuleFinding } from "../decision/finding.ts";
+import type { AdmissionRequest } from "../decision/request.ts";
+import { CAUSES_LIMIT } from "../decision/status.ts";
 import { type Json, stringAt } from "../json.ts";
-import { Draft } from "./draft.ts";
 import type { Evaluation } from "./evaluate-hooks.ts";
-import type { ModuleFinding } from "./finding.ts";
-import type { AdmissionRequest } from "./request.ts";
 import { type AdmissionResponse, responseOf, reviewOf, reviewText } from "./response.ts";
-import { CAUSES_LIMIT } from "./status.ts";
 
 function evaluation(change: Partial<Evaluation> = {}): Evaluation {
   const request = requestFor(pod());

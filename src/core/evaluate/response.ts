@@ -1,8 +1,8 @@
+import { type PatchOperation, patchOf } from "../decision/patch.ts";
+import { type DenialStatus, statusOf } from "../decision/status.ts";
 import type { Json } from "../json.ts";
 import { auditOf } from "./audit.ts";
 import type { Evaluation } from "./evaluate-hooks.ts";
-import { type PatchOperation, patchOf } from "./patch.ts";
-import { type DenialStatus, statusOf } from "./status.ts";
 import { warningsOf } from "./warnings.ts";
 
 /** The `response` of an AdmissionReview, before it is encoded. */

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { ModuleFinding } from "./finding.ts";
+import type { ModuleFinding } from "../decision/finding.ts";
 import { printable, SERVER_WARNINGS_LIMIT, WARNING_LENGTH, WARNINGS_LIMIT, warningsOf } from "./warnings.ts";
 
 const warning = (message: string, warn = 50, code?: string): ModuleFinding => ({

@@ -1,5 +1,5 @@
-import { truncate } from "./bounds.ts";
-import { type ModuleFinding, messageWithCode } from "./finding.ts";
+import { truncate } from "../decision/bounds.ts";
+import { type ModuleFinding, messageWithCode } from "../decision/finding.ts";
 
 /**
  * The API server cuts every warning to 256 characters once all of them together, from every webhook and from itself, exceed this

@@ -1,4 +1,3 @@
-import type { Assembly } from "../evaluate/assembly.ts";
 import type { JsonObject } from "../json.ts";
 import {
   controllerOf,
@@ -10,6 +9,7 @@ import {
 } from "../kubernetes/object.ts";
 import { isFinished } from "../kubernetes/pod-state.ts";
 import type { WorkloadKind } from "../kubernetes/workloads.ts";
+import type { Assembly } from "../module/assembly.ts";
 import { resourceMatches } from "../module/hook.ts";
 import type { Module } from "../module/module.ts";
 import type { Standing } from "../module/standing.ts";

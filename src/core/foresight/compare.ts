@@ -1,4 +1,4 @@
-import type { AdmissionRequest } from "../evaluate/request.ts";
+import type { AdmissionRequest } from "../decision/request.ts";
 import { copyOf, type JsonObject } from "../json.ts";
 import type { ReviewChange, ReviewResult, ReviewViolation } from "../review/result.ts";
 import { type Review, reviewWithPods, type Stage } from "../review/review.ts";

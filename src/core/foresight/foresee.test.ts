@@ -3,7 +3,7 @@ import { assemblyOf } from "../../../test/builders/evaluation.ts";
 import { moduleThat } from "../../../test/builders/module.ts";
 import { node } from "../../../test/builders/node.ts";
 import { controlledBy, deployment, pod, workload } from "../../../test/builders/pod.ts";
-import { allow, deny } from "../evaluate/decision.ts";
+import { allow, deny } from "../decision/decision.ts";
 import type { JsonObject } from "../json.ts";
 import { labelsOf, nameOf, namespaceOf } from "../kubernetes/object.ts";
 import type { Module } from "../module/module.ts";

@@ -1,4 +1,4 @@
-import { type AdmissionRequest, resourceName } from "../evaluate/request.ts";
+import { type AdmissionRequest, resourceName } from "../decision/request.ts";
 import type { JsonObject } from "../json.ts";
 import { nameOf, namespaceOf } from "../kubernetes/object.ts";
 import type { WorkloadKind } from "../kubernetes/workloads.ts";

@@ -1,4 +1,4 @@
-import { type AdmissionRequest, resourceName } from "../evaluate/request.ts";
+import { type AdmissionRequest, resourceName } from "../decision/request.ts";
 import { isObject, type Json, type JsonObject } from "../json.ts";
 import { admissionDefaults, defaulted } from "../kubernetes/defaults/defaults.ts";
 import {

@@ -1,7 +1,7 @@
-import type { Assembly } from "../evaluate/assembly.ts";
-import type { Fact, Need } from "../evaluate/need.ts";
+import type { Fact, Need } from "../decision/need.ts";
 import { copyOf, isObject, type Json, type JsonObject, listAt, stringAt } from "../json.ts";
 import { nameOf, namespaceOf } from "../kubernetes/object.ts";
+import type { Assembly } from "../module/assembly.ts";
 import type { StandingChange } from "../module/standing.ts";
 import { fieldPath } from "../path.ts";
 import type { Stage } from "../review/review.ts";

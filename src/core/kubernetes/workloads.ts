@@ -76,6 +76,11 @@ export function isBuiltIn(workload: WorkloadKind): boolean {
   return BUILT_IN_WORKLOADS.some(({ group, kind }) => group === workload.group && kind === workload.kind);
 }
 
+/** A pod itself, not a controller of pods. */
+export function isPod({ group, kind }: WorkloadKind): boolean {
+  return group === "" && kind === "Pod";
+}
+
 export function specPath(workload: WorkloadKind): Path {
   return [...workload.template, "spec"];
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { MAX_ROUNDS } from "../evaluate/evaluate.ts";
-import type { Fact, Need } from "../evaluate/need.ts";
+import type { Fact, Need } from "../decision/need.ts";
+import { MAX_ROUNDS } from "../decision/need.ts";
 import type { JsonObject } from "../json.ts";
 import type { CommandSteps } from "./command.ts";
 import { readPages, withFacts } from "./command-needs.ts";

@@ -1,5 +1,4 @@
-import { MAX_ROUNDS } from "../evaluate/evaluate.ts";
-import { Facts, failureOf, type Need } from "../evaluate/need.ts";
+import { Facts, failureOf, MAX_ROUNDS, type Need } from "../decision/need.ts";
 import { isObject, type JsonObject } from "../json.ts";
 import type { CommandProgress, CommandSteps } from "./command.ts";
 

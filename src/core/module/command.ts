@@ -1,7 +1,7 @@
 import type { z } from "zod";
-import type { Assembly } from "../evaluate/assembly.ts";
-import type { Fact, Need } from "../evaluate/need.ts";
+import type { Fact, Need } from "../decision/need.ts";
 import type { Json, JsonObject } from "../json.ts";
+import type { Assembly } from "./assembly.ts";
 import type { Code, Module } from "./module.ts";
 import type { PlannedWrite } from "./reconciler.ts";
 

@@ -1,8 +1,8 @@
-import type { PolicyRef } from "../evaluate/finding.ts";
+import type { Gates } from "../installation/gates.ts";
+import type { Installation } from "../installation/installation.ts";
 import { isObject, type Json, type JsonObject } from "../json.ts";
+import type { PolicyRef } from "../policy/policy-ref.ts";
 import type { View } from "../view/view.ts";
-import type { Gates } from "./gates.ts";
-import type { Installation } from "./installation.ts";
 
 /** The inputs of `compile`. */
 export interface CompileContext<Policy = unknown> {

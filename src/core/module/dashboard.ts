@@ -1,5 +1,6 @@
-import type { Assembly, StandingPolicy } from "../evaluate/assembly.ts";
 import type { JsonObject } from "../json.ts";
+import type { Assembly, StandingPolicy } from "./assembly.ts";
+import type { ObjectCount, Tone } from "./shown.ts";
 
 /**
  * What a module contributes to the dashboard, as data and pure functions. The dashboard draws whatever modules declare and names none of
@@ -15,9 +16,6 @@ export interface DashboardParts {
   /** Views of its own. @default none */
   readonly tables?: readonly DashboardTable[];
 }
-
-/** `plain`: worth a colour, without a judgement. `none`: nothing to say. */
-export type Tone = "good" | "warning" | "bad" | "plain" | "none";
 
 /** A question that has an answer for every pod. */
 export interface Lens {
@@ -81,12 +79,6 @@ export interface PolicyConflict {
   readonly winner: string;
   /** Why that one wins. */
   readonly why: string;
-}
-
-export interface ObjectCount {
-  readonly count: number;
-  /** In the plural: `nodes`. */
-  readonly noun: string;
 }
 
 /** A view of a module's own: rows, each with details to open. */

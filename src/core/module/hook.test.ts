@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { deployment, pod } from "../../../test/builders/pod.ts";
 import { namespace } from "../../../test/builders/policy.ts";
 import { requestFor } from "../../../test/builders/request.ts";
-import type { AdmissionRequest } from "../evaluate/request.ts";
+import type { AdmissionRequest } from "../decision/request.ts";
 import { type Hook, hookWants, type NamespaceScope, type Rule, resourceMatches } from "./hook.ts";
 
 const RULE: Rule = { groups: ["*"], versions: ["*"], resources: ["*"], operations: ["CREATE"] };

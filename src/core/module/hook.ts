@@ -1,4 +1,4 @@
-import type { AdmissionRequest, Operation } from "../evaluate/request.ts";
+import type { AdmissionRequest, Operation } from "../decision/request.ts";
 
 export type Phase = "mutate" | "validate";
 

@@ -1,4 +1,4 @@
-import type { Installation } from "./installation.ts";
+import type { Installation } from "../installation/installation.ts";
 
 /** A label with bounded values: listed, or the first N. Every other value is `other`. */
 export type MetricLabel =
@@ -17,14 +17,6 @@ export interface Metric {
   readonly initial?: readonly Readonly<Record<string, string>>[];
   /** Whether the metric exists in this installation. @default always */
   readonly registered?: (installation: Installation) => boolean;
-}
-
-/** A step of a counter. */
-export interface Count {
-  readonly metric: string;
-  readonly labels: Readonly<Record<string, string>>;
-  /** @default 1 */
-  readonly by?: number;
 }
 
 /** The value of a gauge. */

@@ -1,29 +1,29 @@
 import type { z } from "zod";
-import type { DriftScan } from "../drift/drift-scan.ts";
-import type { Assembly } from "../evaluate/assembly.ts";
-import type { Result } from "../evaluate/decision.ts";
-import type { Draft } from "../evaluate/draft.ts";
-import type { PolicyRef } from "../evaluate/finding.ts";
-import type { Facts } from "../evaluate/need.ts";
-import type { PatchOperation } from "../evaluate/patch.ts";
-import type { AdmissionRequest } from "../evaluate/request.ts";
-import type { JsonObject } from "../json.ts";
-import type { Path } from "../path.ts";
-import type { Kind, StateKind } from "../policy/kind.ts";
-import type { Mutations, Weakening } from "../policy/mutants.ts";
-import type { Problem } from "../policy/problem.ts";
+import type { Result } from "../decision/decision.ts";
+import type { Draft } from "../decision/draft.ts";
+import type { Facts } from "../decision/need.ts";
+import type { PatchOperation } from "../decision/patch.ts";
+import type { AdmissionRequest } from "../decision/request.ts";
+import type { Gate, Gates } from "../installation/gates.ts";
+import type { Installation } from "../installation/installation.ts";
 import {
   configuredValues,
   holds,
   PREVIEWS_POLICIES,
   type SettingCondition,
-} from "../policy/setting-condition.ts";
+} from "../installation/setting-condition.ts";
+import type { JsonObject } from "../json.ts";
+import type { WorkloadKind, WorkloadTable } from "../kubernetes/workloads.ts";
+import type { Path } from "../path.ts";
+import type { Kind, StateKind } from "../policy/kind.ts";
+import type { Mutations, Weakening } from "../policy/mutants.ts";
+import type { PolicyRef } from "../policy/policy-ref.ts";
+import type { Problem } from "../policy/problem.ts";
 import type { Index, View } from "../view/view.ts";
+import type { Assembly } from "./assembly.ts";
 import type { CompileContext, CompiledPolicy } from "./compile.ts";
 import type { DashboardParts } from "./dashboard.ts";
-import type { Gate, Gates } from "./gates.ts";
 import type { Hook } from "./hook.ts";
-import type { Installation } from "./installation.ts";
 import type { Metric } from "./metric.ts";
 import type { Operator } from "./operator.ts";
 import type { Reconciler } from "./reconciler.ts";
@@ -195,6 +195,30 @@ export interface Cleanup {
   readonly patch: (object: JsonObject) => readonly PatchOperation[];
   /** The command that removes it from one object, or with `--all` from every one. */
   readonly byHand: (name: string) => string;
+}
+
+/** Declared by a module whose injections into stored workloads can be compared with current policies, and reapplied. */
+export interface DriftScan {
+  /** An annotation that requests, with any value, that the module replaces its injections with current ones. */
+  readonly annotation: string;
+  /** Why the object is not changed, regardless of the policies; `undefined` if it may be. */
+  readonly leftAlone: (
+    object: JsonObject,
+    workload: WorkloadKind,
+    workloads: WorkloadTable,
+  ) => string | undefined;
+  /** An immutable object as it would be created now, so that missing injections can be reported. */
+  readonly asNew?: (
+    object: JsonObject,
+    workload: WorkloadKind,
+    workloads: WorkloadTable,
+  ) => JsonObject | undefined;
+  /** An object as it would be created now, if enforcement might have been bypassed; `undefined` if it need not be evaluated. */
+  readonly judged?: (object: JsonObject, workload: WorkloadKind) => JsonObject | undefined;
+  /** The kinds that are scanned. @default all workloads of the installation */
+  readonly kinds?: (installation: Installation) => readonly WorkloadKind[];
+  /** Selects the stored objects of a kind that are still mutable; the leader reads no others. @default all */
+  readonly fieldSelector?: (workload: WorkloadKind) => string | undefined;
 }
 
 /** A policy of a module beside the others, as it is written and as `prepare` made it. */

@@ -1,7 +1,7 @@
-import type { EventToWrite } from "../evaluate/effects.ts";
+import type { EventToWrite } from "../decision/finding.ts";
 import type { JsonObject } from "../json.ts";
 import type { ServerVersion } from "../kubernetes/versions.ts";
-import type { DeclaredRole } from "../registration/rights.ts";
+import type { DeclaredRole } from "./rights.ts";
 
 /** An object by its apiVersion, kind, namespace and name. */
 export type OperandReference = JsonObject;

@@ -5,14 +5,14 @@ import { kindOf } from "../../../test/builders/kind.ts";
 import { moduleThat } from "../../../test/builders/module.ts";
 import { outside } from "../../../test/builders/outside.ts";
 import { requestFor } from "../../../test/builders/request.ts";
+import type { AdmissionRequest } from "../decision/request.ts";
 import { evaluate } from "../evaluate/evaluate.ts";
-import type { AdmissionRequest } from "../evaluate/request.ts";
 import { responseOf } from "../evaluate/response.ts";
+import { DEFAULT_INSTALLATION } from "../installation/installation.ts";
 import type { Json, JsonObject } from "../json.ts";
 import { at } from "../json.ts";
 import type { Kind } from "../policy/kind.ts";
 import { problem, warningProblem } from "../policy/problem.ts";
-import { DEFAULT_INSTALLATION } from "./installation.ts";
 import { policyCheck } from "./policy-check.ts";
 
 const KIND = kindOf("test.example", "Rule", {

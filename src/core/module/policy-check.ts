@@ -1,14 +1,14 @@
-import { allow, deny, type NeedMore } from "../evaluate/decision.ts";
-import type { Finding } from "../evaluate/finding.ts";
-import { describeRequest, resourceName } from "../evaluate/request.ts";
-import { nameIn } from "../evaluate/status.ts";
+import { allow, deny, type NeedMore } from "../decision/decision.ts";
+import type { Finding } from "../decision/finding.ts";
+import { describeRequest, resourceName } from "../decision/request.ts";
+import { nameIn } from "../decision/status.ts";
+import { configuredValues, holds, moduleEnabled } from "../installation/setting-condition.ts";
 import { at, equal, isObject, type JsonObject, listAt } from "../json.ts";
 import { nameOf, namespaceOf } from "../kubernetes/object.ts";
 import { checkObject } from "../policy/check.ts";
 import { conditionOf, observed } from "../policy/condition.ts";
-import { type Kind, kindResource } from "../policy/kind.ts";
+import { ignoredBecause, type Kind, kindResource } from "../policy/kind.ts";
 import { describeProblem } from "../policy/problem.ts";
-import { configuredValues, holds, ignoredBecause, moduleEnabled } from "../policy/setting-condition.ts";
 import type { Change } from "../view/view.ts";
 import { defineModule, type Module } from "./module.ts";
 import {

@@ -1,4 +1,4 @@
-import { controlPlaneOf, type Installation } from "./installation.ts";
+import { controlPlaneOf, type Installation } from "../installation/installation.ts";
 
 /** A resource without which a cluster can't recover: no fail-closed hook may match it, with any subresource. */
 export interface ProtectedResource {

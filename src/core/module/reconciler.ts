@@ -1,12 +1,14 @@
-import type { Assembly } from "../evaluate/assembly.ts";
-import { type NeedMore, need } from "../evaluate/decision.ts";
-import type { CountedTally, EventToWrite } from "../evaluate/effects.ts";
-import type { PolicyRef } from "../evaluate/finding.ts";
-import { type Facts, failureOf, type Need } from "../evaluate/need.ts";
-import type { PatchOperation } from "../evaluate/patch.ts";
+import type { Count } from "../decision/decision.ts";
+import { type NeedMore, need } from "../decision/decision.ts";
+import type { EventToWrite } from "../decision/finding.ts";
+import { type Facts, failureOf, type Need } from "../decision/need.ts";
+import type { PatchOperation } from "../decision/patch.ts";
+import type { CountedTally } from "../decision/tally.ts";
 import { canonical, isObject, type JsonObject, stringAt } from "../json.ts";
+import type { PolicyRef } from "../policy/policy-ref.ts";
 import type { Change, View } from "../view/view.ts";
-import type { Count, Figure } from "./metric.ts";
+import type { Assembly } from "./assembly.ts";
+import type { Figure } from "./metric.ts";
 
 /** Names one item of work. A module has a union of these, discriminated by `kind`. */
 export type ReconcileKey = { readonly kind: string } & Readonly<Record<string, string>>;

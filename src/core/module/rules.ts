@@ -1,4 +1,4 @@
-import { OPERATIONS } from "../evaluate/request.ts";
+import { OPERATIONS } from "../decision/request.ts";
 import { canonical } from "../json.ts";
 import type { Rule } from "./hook.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { DEFAULT_INSTALLATION } from "../installation/installation.ts";
 import type { Hook, NamespaceScope, Rule } from "./hook.ts";
-import { DEFAULT_INSTALLATION } from "./installation.ts";
 import { safeguard } from "./safeguard.ts";
 
 const PROTECTED = ["kube-node-lease", "kube-public", "kube-system", "usher-system"];

@@ -1,5 +1,5 @@
+import type { Installation } from "../installation/installation.ts";
 import { askedName, type Hook, type NamespaceScope, type Rule } from "./hook.ts";
-import type { Installation } from "./installation.ts";
 import { PROTECTED_RESOURCES, type ProtectedResource, protectedNamespaces } from "./protected.ts";
 import { resourceParts, tidyRules } from "./rules.ts";
 

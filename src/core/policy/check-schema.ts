@@ -1,9 +1,9 @@
 import type { z } from "zod";
 import { holdsAtMost, isObject, type Json, type JsonObject } from "../json.ts";
 import type { Path } from "../path.ts";
+import { didYouMean } from "../suggest.ts";
 import { likelyMistake, type Problem, problem, WRITE_IN_QUOTES } from "./problem.ts";
 import { ProblemList } from "./problem-list.ts";
-import { didYouMean } from "./suggest.ts";
 
 /** The problems that a schema finds in a spec; paths begin at the top of the object. */
 export function schemaProblems(schema: z.ZodType, spec: JsonObject): Problem[] {

@@ -4,9 +4,9 @@ import { groupVersionOf } from "../kubernetes/object.ts";
 import type { View } from "../view/view.ts";
 import { addSchemaProblems, addUnknownFields, shown } from "./check-schema.ts";
 import type { Kind, KindVersion } from "./kind.ts";
+import { type ConfiguredKind, ignoredBecause } from "./kind.ts";
 import { idle, likelyMistake, PROBLEM, type Problem, problem } from "./problem.ts";
 import { ProblemList } from "./problem-list.ts";
-import { type ConfiguredKind, ignoredBecause } from "./setting-condition.ts";
 
 /** The version of a kind that an object is written in. */
 export function versionOf(kind: Kind, object: JsonObject): KindVersion | undefined {

@@ -1,11 +1,12 @@
 import type { z } from "zod";
-import type { PolicyRef } from "../evaluate/finding.ts";
+import type { Gates } from "../installation/gates.ts";
+import type { Installation } from "../installation/installation.ts";
+import { configuredValues, holds, type SettingCondition } from "../installation/setting-condition.ts";
 import type { JsonObject } from "../json.ts";
-import type { Installation } from "../module/installation.ts";
 import type { View } from "../view/view.ts";
 import type { ConfigurationFormat } from "./configuration.ts";
+import type { PolicyRef } from "./policy-ref.ts";
 import type { Problem } from "./problem.ts";
-import type { SettingCondition } from "./setting-condition.ts";
 
 /** A column of `kubectl get`. */
 export interface Column {
@@ -133,4 +134,28 @@ export interface Kind<Policy = unknown> extends CustomResource {
 /** The resource name of a kind: `podschedulingpolicies.kupid.gardener.cloud`. */
 export function kindResource(kind: Pick<Kind, "group" | "plural">): string {
   return kind.group === "" ? kind.plural : `${kind.plural}.${kind.group}`;
+}
+
+/** The configuration that decides whether a kind counts: an assembly has it, and so has the context of an evaluation. */
+export interface ConfiguredKind {
+  readonly installation: Installation;
+  readonly gates: Gates;
+}
+
+/** Why usher ignores all objects of a kind in this configuration. A kind of another owner has its effect elsewhere. */
+export function ignoredBecause(
+  { kind, registered = [], takeOver }: CustomResource,
+  { installation, gates }: ConfiguredKind,
+): string | undefined {
+  if (takeOver === "never") return undefined;
+  const values = configuredValues(installation, gates);
+  const unmet = registered.find((condition) => !holds([condition], values));
+  return unmet === undefined
+    ? undefined
+    : `usher ignores this ${kind}: ${describeCondition(unmet)} in the configuration`;
+}
+
+function describeCondition(condition: SettingCondition): string {
+  if ("listed" in condition) return `it is not in spec.${condition.listed.join(".")}`;
+  return `spec.${condition.setting.join(".")} is not ${condition.equals}`;
 }

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { Origin } from "../decision/draft.ts";
 import {
   at,
   canonical,
@@ -44,19 +45,6 @@ export const MAX_LIST_LENGTH = 1_024;
  * object may have ten times as many, and each is serialized to be found; 64 terms of 256 values have as many.
  */
 const MAX_LIST_VALUES = 16_384;
-
-/** The changes of one policy to an object. */
-export interface Origin {
-  readonly module: string;
-  /** `ClusterPodSchedulingPolicy/etcd-pool` */
-  readonly policy: string;
-  readonly uid?: string;
-  readonly generation?: number;
-  /** Places that were set, as JSON pointers. */
-  readonly set: readonly string[];
-  /** List elements that were added, by the list's pointer. An index would not survive other clients' edits. */
-  readonly added: Readonly<Record<string, readonly Json[]>>;
-}
 
 /** A place that policies wrote whole. */
 export interface Replaced {

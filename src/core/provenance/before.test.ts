@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { pod } from "../../../test/builders/pod.ts";
-import { Draft } from "../evaluate/draft.ts";
+import { Draft } from "../decision/draft.ts";
 import type { JsonObject } from "../json.ts";
 import { digestOf, PROVENANCE } from "./annotation.ts";
 import { beforeUsher } from "./before.ts";

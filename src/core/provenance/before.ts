@@ -1,6 +1,7 @@
+import type { Origin } from "../decision/draft.ts";
 import { canonical, copyOf, isObject, type Json, type JsonObject, listAt } from "../json.ts";
 import { atPointer, steps } from "../path.ts";
-import { digestOf, listRoom, type Origin, PROVENANCE, readProvenance, takesRoom } from "./annotation.ts";
+import { digestOf, listRoom, PROVENANCE, readProvenance, takesRoom } from "./annotation.ts";
 
 export interface BeforeUsher {
   readonly object: JsonObject;

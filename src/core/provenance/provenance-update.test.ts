@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ETCD, finding, note, object, SHOP, TOLERATIONS } from "../../../test/builders/provenance.ts";
-import { Draft } from "../evaluate/draft.ts";
+import { Draft } from "../decision/draft.ts";
 import { isObject, type Json, type JsonObject } from "../json.ts";
 import { provenanceOf } from "./annotation.ts";
 import { writeProvenance } from "./provenance.ts";

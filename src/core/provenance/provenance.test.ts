@@ -13,8 +13,8 @@ import {
   TOLERATIONS,
   ZONE,
 } from "../../../test/builders/provenance.ts";
-import { Draft } from "../evaluate/draft.ts";
-import type { ModuleFinding } from "../evaluate/finding.ts";
+import { Draft } from "../decision/draft.ts";
+import type { ModuleFinding } from "../decision/finding.ts";
 import { isObject, type Json, type JsonObject, stringAt } from "../json.ts";
 import { PROVENANCE, provenanceOf } from "./annotation.ts";
 import { ANNOTATIONS_LIMIT, writeProvenance } from "./provenance.ts";

@@ -1,8 +1,9 @@
-import type { Draft, Edit } from "../evaluate/draft.ts";
-import { type ModuleFinding, type PolicyRef, policyKey } from "../evaluate/finding.ts";
+import type { Draft, Edit, Origin } from "../decision/draft.ts";
+import type { ModuleFinding } from "../decision/finding.ts";
 import { at, canonical, equal, isObject, type Json, type JsonObject, textOf } from "../json.ts";
 import { controllerOf, isBeingDeleted } from "../kubernetes/object.ts";
 import { atPointer, type Path, pointer } from "../path.ts";
+import { type PolicyRef, policyKey } from "../policy/policy-ref.ts";
 import {
   annotationOf,
   annotationText,
@@ -10,7 +11,6 @@ import {
   digestOf,
   type ListRoom,
   listRoom,
-  type Origin,
   PROVENANCE,
   type Provenance,
   type Replaced,

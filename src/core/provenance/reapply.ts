@@ -1,4 +1,4 @@
-import type { Draft } from "../evaluate/draft.ts";
+import type { Draft } from "../decision/draft.ts";
 import { equal, type JsonObject, stringAt } from "../json.ts";
 import type { Path } from "../path.ts";
 import { readProvenance } from "./annotation.ts";

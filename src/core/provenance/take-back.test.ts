@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { again } from "../../../test/builders/json.ts";
 import { controlledBy } from "../../../test/builders/pod.ts";
 import { ETCD, finding, object, SHOP } from "../../../test/builders/provenance.ts";
-import { Draft } from "../evaluate/draft.ts";
+import { Draft } from "../decision/draft.ts";
 import type { JsonObject } from "../json.ts";
 import { PROVENANCE, provenanceOf, readProvenance } from "./annotation.ts";
 import { writeProvenance } from "./provenance.ts";

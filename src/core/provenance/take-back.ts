@@ -1,8 +1,8 @@
-import type { Draft } from "../evaluate/draft.ts";
+import type { Draft, Origin } from "../decision/draft.ts";
 import { at, equal, isObject, type Json } from "../json.ts";
 import { controllerOf, isBeingDeleted } from "../kubernetes/object.ts";
 import { type Path, steps } from "../path.ts";
-import { digestOf, listRoom, type Origin, type Provenance, readProvenance, takesRoom } from "./annotation.ts";
+import { digestOf, listRoom, type Provenance, readProvenance, takesRoom } from "./annotation.ts";
 
 /**
  * Removes the changes that policies of a module made to the stored object: the previous value is restored, or the path

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { Draft } from "../evaluate/draft.ts";
+import { Draft, type Origin } from "../decision/draft.ts";
 import type { JsonObject } from "../json.ts";
-import { type Origin, PROVENANCE, provenanceOf } from "./annotation.ts";
+import { PROVENANCE, provenanceOf } from "./annotation.ts";
 import { writeProvenance } from "./provenance.ts";
 
 const BEFORE: Origin = { module: "m", policy: "K/before", set: ["/spec/a"], added: { "/spec/list": [1, 2] } };

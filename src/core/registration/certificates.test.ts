@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { at, type JsonObject, listAt, stringAt } from "../json.ts";
-import { Gates } from "../module/gates.ts";
+import { Gates } from "../installation/gates.ts";
 import {
   CERTIFICATE_MODES,
   type CertificateSettings,
   DEFAULT_INSTALLATION,
   type Installation,
-} from "../module/installation.ts";
+} from "../installation/installation.ts";
+import { at, type JsonObject, listAt, stringAt } from "../json.ts";
 import { BUNDLE_WRITERS, certificateObjects, SERVING_SECRET } from "./certificates.ts";
 import { type Registration, registration } from "./index.ts";
 

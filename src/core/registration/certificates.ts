@@ -1,10 +1,10 @@
-import { at, type JsonObject } from "../json.ts";
 import {
   type CertificateMode,
   certificateModeOf,
   type Installation,
   type IssuerReference,
-} from "../module/installation.ts";
+} from "../installation/installation.ts";
+import { at, type JsonObject } from "../json.ts";
 import { OWN_NAMES } from "./names.ts";
 
 /** Served where cert-manager is installed. */

@@ -1,8 +1,8 @@
 import type { z } from "zod";
+import { configuredValues, holds } from "../installation/setting-condition.ts";
 import type { JsonObject } from "../json.ts";
 import type { Declarations, Module } from "../module/module.ts";
 import type { Column, CustomResource, KindVersion } from "../policy/kind.ts";
-import { configuredValues, holds } from "../policy/setting-condition.ts";
 import { structuralSchema } from "./structural.ts";
 
 /** A kind with its own columns loses the age that kubectl shows by default. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { DEFAULT_INSTALLATION } from "../installation/installation.ts";
 import { at, listAt, stringAt } from "../json.ts";
 import { type Hook, hookWants, type NamespaceScope } from "../module/hook.ts";
-import { DEFAULT_INSTALLATION } from "../module/installation.ts";
 import { safeguard } from "../module/safeguard.ts";
 import { webhookConfigurations } from "./webhooks.ts";
 

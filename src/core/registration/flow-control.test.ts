@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { DEFAULT_INSTALLATION } from "../installation/installation.ts";
 import { at, listAt } from "../json.ts";
-import { DEFAULT_INSTALLATION } from "../module/installation.ts";
 import { flowControl } from "./flow-control.ts";
 
 test("usher has seats that are not lendable, and all of its requests use them", () => {

@@ -1,5 +1,5 @@
+import type { Installation } from "../installation/installation.ts";
 import type { JsonObject } from "../json.ts";
-import type { Installation } from "../module/installation.ts";
 
 const API = "flowcontrol.apiserver.k8s.io/v1";
 const NAME = "usher";

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { type Gate, Gates } from "../installation/gates.ts";
+import { DEFAULT_INSTALLATION } from "../installation/installation.ts";
+import { gateEnabled } from "../installation/setting-condition.ts";
 import { at, listAt, stringAt } from "../json.ts";
-import { type Gate, Gates } from "../module/gates.ts";
-import { DEFAULT_INSTALLATION } from "../module/installation.ts";
 import { defineModule, type Module, readsOf } from "../module/module.ts";
 import { policyCheck } from "../module/policy-check.ts";
 import type { Kind } from "../policy/kind.ts";
-import { gateEnabled } from "../policy/setting-condition.ts";
 import { accessObjects } from "./rbac.ts";
 
 const GATE: Gate = { name: "Guarded", stage: "alpha", default: false, summary: "x" };

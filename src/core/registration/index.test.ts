@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { kindOf } from "../../../test/builders/kind.ts";
-import { Assembly } from "../evaluate/assembly.ts";
+import { Gates } from "../installation/gates.ts";
+import { DEFAULT_INSTALLATION, type Installation } from "../installation/installation.ts";
 import { at, type Json } from "../json.ts";
 import { nodeSelectorTerm } from "../kubernetes/schemas/node-affinity.ts";
 import {
@@ -14,8 +15,7 @@ import {
   toleration,
   topologySpreadConstraint,
 } from "../kubernetes/schemas.ts";
-import { Gates } from "../module/gates.ts";
-import { DEFAULT_INSTALLATION, type Installation } from "../module/installation.ts";
+import { Assembly } from "../module/assembly.ts";
 import { defineModule, type Module } from "../module/module.ts";
 import { policyCheck } from "../module/policy-check.ts";
 import { type Registration, registration } from "./index.ts";

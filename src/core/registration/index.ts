@@ -1,6 +1,6 @@
+import { controlPlaneOf, type Installation } from "../installation/installation.ts";
 import type { JsonObject } from "../json.ts";
 import type { Hook } from "../module/hook.ts";
-import { controlPlaneOf, type Installation } from "../module/installation.ts";
 import type { Declarations } from "../module/module.ts";
 import { certificateObjects } from "./certificates.ts";
 import { customResourceDefinition, registeredResources } from "./crd.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { DEFAULT_INSTALLATION } from "../installation/installation.ts";
 import type { JsonObject } from "../json.ts";
-import { DEFAULT_INSTALLATION } from "../module/installation.ts";
 import { installedWorkload } from "./installed-workload.ts";
 import { type WorkloadOptions, workloadObjects } from "./workload.ts";
 

@@ -1,6 +1,6 @@
+import { configuredValues, holds } from "../installation/setting-condition.ts";
 import type { JsonObject } from "../json.ts";
 import type { Declarations, ManagedResource } from "../module/module.ts";
-import { configuredValues, holds } from "../policy/setting-condition.ts";
 import type { View } from "../view/view.ts";
 import { labelled, OWN_LABELS, OWN_NAMES } from "./names.ts";
 

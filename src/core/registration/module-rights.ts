@@ -1,13 +1,13 @@
-import type { Module } from "../module/module.ts";
-import { byText } from "../order.ts";
-import { type CustomResource, type Kind, kindResource } from "../policy/kind.ts";
 import {
   MANAGES_CRDS,
   MANAGES_WEBHOOKS,
   moduleEnabled,
   type SettingCondition,
-} from "../policy/setting-condition.ts";
-import { joined, type Right } from "./rights.ts";
+} from "../installation/setting-condition.ts";
+import type { Module } from "../module/module.ts";
+import { joined, type Right } from "../module/rights.ts";
+import { byText } from "../order.ts";
+import { type CustomResource, type Kind, kindResource } from "../policy/kind.ts";
 
 export const READ = ["get", "list", "watch"];
 export const KEEP = ["get", "create", "patch"];

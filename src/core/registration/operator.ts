@@ -1,6 +1,6 @@
+import { Gates } from "../installation/gates.ts";
+import { DEFAULT_INSTALLATION } from "../installation/installation.ts";
 import type { JsonObject } from "../json.ts";
-import { Gates } from "../module/gates.ts";
-import { DEFAULT_INSTALLATION } from "../module/installation.ts";
 import type { Module } from "../module/module.ts";
 import type { Operator } from "../module/operator.ts";
 import { customResourceDefinition, customResources } from "./crd.ts";

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { kindOf } from "../../../test/builders/kind.ts";
+import { Gates } from "../installation/gates.ts";
+import { DEFAULT_INSTALLATION } from "../installation/installation.ts";
 import { type JsonObject, stringAt } from "../json.ts";
-import { Gates } from "../module/gates.ts";
-import { DEFAULT_INSTALLATION } from "../module/installation.ts";
 import { defineModule, type Module } from "../module/module.ts";
 import { ownRoles } from "./own-access.ts";
 import { roleObjects } from "./rbac.ts";

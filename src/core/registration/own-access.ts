@@ -1,9 +1,9 @@
+import { MANAGES_WEBHOOKS, OWN_CERTIFICATES } from "../installation/setting-condition.ts";
 import type { Module } from "../module/module.ts";
-import { MANAGES_WEBHOOKS, OWN_CERTIFICATES } from "../policy/setting-condition.ts";
+import type { DeclaredRole, Right } from "../module/rights.ts";
 import { KEEP, named, registrationRights, WEBHOOKS } from "./module-rights.ts";
 import { OWN_NAMES } from "./names.ts";
 import { watchdogRoles } from "./pods/watchdog.ts";
-import type { DeclaredRole, Right } from "./rights.ts";
 
 /**
  * Usher's permissions on its own installation, beside reading and evaluating. Everything with a fixed name is granted

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { Gates } from "../installation/gates.ts";
+import { DEFAULT_INSTALLATION, type Installation } from "../installation/installation.ts";
+import { moduleSetting } from "../installation/setting-condition.ts";
 import { at, type Json, type JsonObject, stringAt } from "../json.ts";
 import { workloadTable } from "../kubernetes/workloads.ts";
-import { Gates } from "../module/gates.ts";
-import { DEFAULT_INSTALLATION, type Installation } from "../module/installation.ts";
 import { defineModule, type Module, type Read } from "../module/module.ts";
 import type { Kind } from "../policy/kind.ts";
-import { moduleSetting } from "../policy/setting-condition.ts";
 import { accessObjects } from "./rbac.ts";
 
 function kind(plural: string, more: Partial<Kind> = {}, status = false): Kind {

@@ -1,10 +1,10 @@
 import type { JsonObject } from "../json.ts";
 import type { Declarations, Module } from "../module/module.ts";
+import { type DeclaredRole, grantedRights, type Right, ruleOf } from "../module/rights.ts";
 import type { Kind } from "../policy/kind.ts";
 import { judgingRights, policyReadingRights, policyRights, READ, resourceKinds } from "./module-rights.ts";
 import { OWN_NAMES } from "./names.ts";
 import { ownRoles } from "./own-access.ts";
-import { type DeclaredRole, grantedRights, type Right, ruleOf } from "./rights.ts";
 
 const API = "rbac.authorization.k8s.io";
 const WRITE = ["create", "update", "patch", "delete", "deletecollection"];

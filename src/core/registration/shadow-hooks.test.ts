@@ -3,9 +3,9 @@ import { ask, assemblyOf } from "../../../test/builders/evaluation.ts";
 import { outside } from "../../../test/builders/outside.ts";
 import { pod } from "../../../test/builders/pod.ts";
 import { requestFor } from "../../../test/builders/request.ts";
-import { allow } from "../evaluate/decision.ts";
+import { allow } from "../decision/decision.ts";
+import { DEFAULT_INSTALLATION } from "../installation/installation.ts";
 import { listAt, stringAt } from "../json.ts";
-import { DEFAULT_INSTALLATION } from "../module/installation.ts";
 import { defineModule } from "../module/module.ts";
 import { webhookConfigurations } from "./webhooks.ts";
 

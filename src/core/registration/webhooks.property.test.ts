@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { OPERATIONS, type Operation } from "../evaluate/request.ts";
+import { OPERATIONS, type Operation } from "../decision/request.ts";
+import { DEFAULT_INSTALLATION, type Installation } from "../installation/installation.ts";
 import type { JsonObject } from "../json.ts";
 import type { Hook, Rule } from "../module/hook.ts";
-import { DEFAULT_INSTALLATION, type Installation } from "../module/installation.ts";
 import { safeguard } from "../module/safeguard.ts";
 import { webhookConfigurations } from "./webhooks.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { DEFAULT_INSTALLATION } from "../installation/installation.ts";
 import { at, type Json, stringAt } from "../json.ts";
 import type { Hook, Rule } from "../module/hook.ts";
-import { DEFAULT_INSTALLATION } from "../module/installation.ts";
 import { webhookConfigurations } from "./webhooks.ts";
 
 const SERVICE = { endpoint: { service: { name: "usher", namespace: "usher-system", port: 8443 } } };

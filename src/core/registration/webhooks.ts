@@ -1,6 +1,6 @@
+import { DEFAULT_WATCHDOG, type Installation } from "../installation/installation.ts";
 import { canonical, type JsonObject } from "../json.ts";
 import { askedName, type Hook, type NamespaceScope, type Phase, type Rule } from "../module/hook.ts";
-import { DEFAULT_WATCHDOG, type Installation } from "../module/installation.ts";
 import { tidyRules } from "../module/rules.ts";
 import { safeguard } from "../module/safeguard.ts";
 import { injectorAnnotations } from "./certificates.ts";

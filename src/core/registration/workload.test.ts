@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { DEFAULT_INSTALLATION, type Installation } from "../installation/installation.ts";
 import { at, type JsonObject, listAt, stringAt } from "../json.ts";
-import { DEFAULT_INSTALLATION, type Installation } from "../module/installation.ts";
 import { criticalPodsQuota } from "./pods/restricted-pod.ts";
 import { type WorkloadOptions, workloadObjects } from "./workload.ts";
 

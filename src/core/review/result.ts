@@ -1,20 +1,15 @@
+import type { Edit } from "../decision/draft.ts";
+import { type FindingOutcome, type ModuleFinding, messageWithCode } from "../decision/finding.ts";
+import { describeNeed, type Need } from "../decision/need.ts";
+import type { PatchOperation } from "../decision/patch.ts";
+import type { AdmissionRequest } from "../decision/request.ts";
 import { auditOf } from "../evaluate/audit.ts";
-import type { Edit } from "../evaluate/draft.ts";
 import type { Evaluation, ModuleTrace } from "../evaluate/evaluate-hooks.ts";
-import {
-  type FindingOutcome,
-  type ModuleFinding,
-  messageWithCode,
-  policyKey,
-  policyName,
-} from "../evaluate/finding.ts";
-import { describeNeed, type Need } from "../evaluate/need.ts";
-import type { PatchOperation } from "../evaluate/patch.ts";
-import type { AdmissionRequest } from "../evaluate/request.ts";
 import { responseOf } from "../evaluate/response.ts";
 import { stringAt } from "../json.ts";
 import { type Hook, hookWants } from "../module/hook.ts";
 import { fieldPath } from "../path.ts";
+import { policyKey, policyName } from "../policy/policy-ref.ts";
 import { PROVENANCE } from "../provenance/annotation.ts";
 
 /** The result of one object; the JSON output is exactly this. */

@@ -1,10 +1,10 @@
-import type { Assembly } from "../evaluate/assembly.ts";
+import { patchOf } from "../decision/patch.ts";
+import type { AdmissionRequest, UserInfo } from "../decision/request.ts";
 import { evaluate, type Host } from "../evaluate/evaluate.ts";
 import { draftOf, type Evaluation } from "../evaluate/evaluate-hooks.ts";
-import { patchOf } from "../evaluate/patch.ts";
-import type { AdmissionRequest, UserInfo } from "../evaluate/request.ts";
 import { at, isObject, type JsonObject } from "../json.ts";
 import { admissionDefaults } from "../kubernetes/defaults/defaults.ts";
+import type { Assembly } from "../module/assembly.ts";
 import { type ReviewResult, resultOf } from "./result.ts";
 
 /** The context of evaluation: an assembly, and the facts beyond its view. */

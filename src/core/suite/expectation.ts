@@ -1,7 +1,8 @@
-import { type EventToWrite, effectsOf } from "../evaluate/effects.ts";
+import type { EventToWrite } from "../decision/finding.ts";
+import type { StatusCause } from "../decision/status.ts";
+import { effectsOf } from "../evaluate/effects.ts";
 import type { Evaluation } from "../evaluate/evaluate-hooks.ts";
 import { responseOf } from "../evaluate/response.ts";
-import type { StatusCause } from "../evaluate/status.ts";
 import { at, copyOf, equal, isObject, type Json, type JsonObject, setOwn } from "../json.ts";
 import { type Path, parseFieldPath } from "../path.ts";
 import { type Problem, problem } from "../policy/problem.ts";

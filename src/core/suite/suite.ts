@@ -5,7 +5,7 @@ import { parseFieldPath } from "../path.ts";
 import { addSchemaProblems } from "../policy/check-schema.ts";
 import { type Problem, problem } from "../policy/problem.ts";
 import { ProblemList } from "../policy/problem-list.ts";
-import { didYouMean } from "../policy/suggest.ts";
+import { didYouMean } from "../suggest.ts";
 
 export const SUITE = { apiVersion: "usher.dev/v1alpha1", kind: "TestSuite" } as const;
 

@@ -1,15 +1,8 @@
 // Explain: what usher does with an object, step by step, and where it may run.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type {
-  Explanations,
-  LensInfo,
-  ObjectExplanation,
-  Overview,
-  Tone,
-  TraceStep,
-  Where,
-} from "../model.ts";
+import type { Tone } from "../../core/module/shown.ts";
+import type { Explanations, LensInfo, ObjectExplanation, Overview, TraceStep, Where } from "../model.ts";
 import {
   Badge,
   Busy,

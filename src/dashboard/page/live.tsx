@@ -1,7 +1,8 @@
 // Live: decisions as they come.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import type { Decisions, LiveDecision, Tone } from "../model.ts";
+import type { Tone } from "../../core/module/shown.ts";
+import type { Decisions, LiveDecision } from "../model.ts";
 import {
   Badge,
   Busy,

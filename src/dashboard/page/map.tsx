@@ -3,7 +3,8 @@
 import { useSignal } from "@preact/signals";
 import { Component, type JSX } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import type { Category, Cells, MapGroup, MapNode, NodeMap, Tone } from "../model.ts";
+import type { Tone } from "../../core/module/shown.ts";
+import type { Category, Cells, MapGroup, MapNode, NodeMap } from "../model.ts";
 import { count, counted } from "./parts.tsx";
 
 // ------------------------------------------------------------------------------------------------------------------ layout

@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useLayoutEffect, useRef } from "preact/hooks";
+import type { Tone } from "../../core/module/shown.ts";
 import type {
   LensValue,
   LocatedProblem,
@@ -9,7 +10,6 @@ import type {
   PolicyLink,
   SearchResult,
   SearchResults,
-  Tone,
 } from "../model.ts";
 import { type ApiFailure, api, explainHref, href } from "./state.ts";
 

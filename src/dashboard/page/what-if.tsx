@@ -1,7 +1,8 @@
 // What if: an edit beside the map, and what it would do.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { EditableManifest, Overview, Tone, WhatIf, WhatIfRequest, WorkloadEffect } from "../model.ts";
+import type { Tone } from "../../core/module/shown.ts";
+import type { EditableManifest, Overview, WhatIf, WhatIfRequest, WorkloadEffect } from "../model.ts";
 import { Editor } from "./explain.tsx";
 import { Legend, NodesMap } from "./map.tsx";
 import { chosenGrouping, chosenLens, MapControls } from "./nodes.tsx";

@@ -3,7 +3,7 @@ import type { Path } from "../../core/path.ts";
 import { WRITE_IN_QUOTES } from "../../core/policy/problem.ts";
 import { codeFrame, LineIndex, positionAt } from "../text/code-frame.ts";
 import { type Chunk, cutDocuments, parseDocument } from "../text/documents.ts";
-import type { Place, Span, TextDocument, TextProblem } from "../text/yaml.ts";
+import type { Span, TextDocument, TextProblem, ValueSpan } from "../text/yaml.ts";
 
 /** A problem with its position in the file and the lines around it, so that the text itself need not be kept. */
 export interface Located {
@@ -15,7 +15,7 @@ export interface Located {
 }
 
 /** One object of a text. `locateProblems` finds positions in it by `document` and `path`. */
-export interface Manifest {
+export interface DocumentValue {
   /** The document that contains it, from 0. */
   readonly document: number;
   readonly path: Path;
@@ -27,7 +27,7 @@ export function readDocument(
   text: string,
   chunk: Chunk,
   document: number,
-): { readonly manifests: readonly Manifest[]; readonly problems: readonly Located[] } {
+): { readonly manifests: readonly DocumentValue[]; readonly problems: readonly Located[] } {
   const { value, problems } = parseDocument(chunk.text);
   const manifests = value === undefined ? [] : itemsOf(value).map((item) => ({ document, ...item }));
   return { manifests, problems: problems.map((problem) => located(text, inFile(problem, chunk))) };
@@ -123,7 +123,7 @@ export function linesOf(text: string): (document: number, path: Path) => number 
 const QUOTED_LENGTH = 60;
 
 /** The scalar as written, in quotes: `"yes"` and `"1.10"`, which parse to true and 1.1. */
-function quotedValue({ value, exact }: Place, text: string): string | undefined {
+function quotedValue({ value, exact }: ValueSpan, text: string): string | undefined {
   const written = text.slice(value.start, value.end).trim();
   return exact && /^[\w.+-]+$/.test(written) && written.length <= QUOTED_LENGTH ? `"${written}"` : undefined;
 }
@@ -132,7 +132,7 @@ function quotedValue({ value, exact }: Place, text: string): string | undefined 
  * Whether the key or the value is wrong: a message that quotes the value is about the value. A missing field is shown
  * at the key of its parent.
  */
-function spanFor(place: Place, text: string, message: string): Span {
+function spanFor(place: ValueSpan, text: string, message: string): Span {
   const { key, value, exact } = place;
   if (key === undefined) return firstLine(value, text);
   const written = text
@@ -150,12 +150,12 @@ function firstLine({ start, end }: Span, text: string): Span {
 
 /** Reads a whole text. `line` is where an object begins, from one. */
 export function readManifests(text: string): {
-  manifests: (Manifest & { readonly line: () => number })[];
+  manifests: (DocumentValue & { readonly line: () => number })[];
   problems: Located[];
 } {
   const { chunks, problems } = cutDocuments(text);
   const found = problems.map((problem) => located(text, problem));
-  const manifests: (Manifest & { readonly line: () => number })[] = [];
+  const manifests: (DocumentValue & { readonly line: () => number })[] = [];
   let lines: LineIndex | undefined;
   for (const [i, chunk] of chunks.entries()) {
     const document = readDocument(text, chunk, i);

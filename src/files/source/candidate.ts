@@ -1,6 +1,6 @@
 import { checkObject, versionOf } from "../../core/policy/check.ts";
+import type { ConfiguredKind } from "../../core/policy/kind.ts";
 import { type Problem, problem } from "../../core/policy/problem.ts";
-import type { ConfiguredKind } from "../../core/policy/setting-condition.ts";
 import type { View } from "../../core/view/view.ts";
 import { readText } from "../reader/bytes.ts";
 import { type Located, located, readDocument } from "../reader/read-documents.ts";

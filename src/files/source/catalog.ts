@@ -1,6 +1,6 @@
-import type { Commit } from "../../core/evaluate/decision.ts";
+import type { Commit } from "../../core/decision/decision.ts";
+import type { Fact, Need } from "../../core/decision/need.ts";
 import type { CommitResult } from "../../core/evaluate/evaluate.ts";
-import type { Fact, Need } from "../../core/evaluate/need.ts";
 import { at, equal, isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { labelsOf } from "../../core/kubernetes/object.ts";
 import { byText, compareText } from "../../core/order.ts";

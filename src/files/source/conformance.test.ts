@@ -2,10 +2,10 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type ObjectRef, sourceConformance } from "../../../test/conformance/source.ts";
-import { Assembly } from "../../core/evaluate/assembly.ts";
+import { Gates } from "../../core/installation/gates.ts";
+import { DEFAULT_INSTALLATION } from "../../core/installation/installation.ts";
 import { stringAt } from "../../core/json.ts";
-import { Gates } from "../../core/module/gates.ts";
-import { DEFAULT_INSTALLATION } from "../../core/module/installation.ts";
+import { Assembly } from "../../core/module/assembly.ts";
 import { openFiles } from "./file-source.ts";
 
 function fileOf(directory: string, ref: Pick<ObjectRef, "kind" | "name">): string {

@@ -1,4 +1,4 @@
-import type { Assembly } from "../../core/evaluate/assembly.ts";
+import type { Assembly } from "../../core/module/assembly.ts";
 import { byText } from "../../core/order.ts";
 import { NOT_FOUND, Unreadable } from "../reader/bytes.ts";
 import { checkCandidate, readCandidate } from "./candidate.ts";

@@ -1,7 +1,7 @@
-import type { Assembly } from "../../core/evaluate/assembly.ts";
+import type { Source } from "../../core/evaluate/source.ts";
 import type { JsonObject } from "../../core/json.ts";
+import type { Assembly } from "../../core/module/assembly.ts";
 import { kindResource } from "../../core/policy/kind.ts";
-import type { Source } from "../../core/view/source.ts";
 import { Catalog } from "./catalog.ts";
 import { FileSet } from "./file-set.ts";
 import type { FileProblem, FileReport } from "./report.ts";

@@ -1,4 +1,4 @@
-import { resourceName } from "../../core/evaluate/request.ts";
+import { resourceName } from "../../core/decision/request.ts";
 import { type JsonObject, stringAt } from "../../core/json.ts";
 import { groupVersionOf } from "../../core/kubernetes/object.ts";
 import type { WorkloadKind } from "../../core/kubernetes/workloads.ts";
@@ -6,7 +6,7 @@ import type { Module } from "../../core/module/module.ts";
 import type { Kind } from "../../core/policy/kind.ts";
 import { kindResource } from "../../core/policy/kind.ts";
 import { likelyMistake, type Problem } from "../../core/policy/problem.ts";
-import { didYouMean } from "../../core/policy/suggest.ts";
+import { didYouMean } from "../../core/suggest.ts";
 
 /** The resource of a kind. */
 export interface Resource {

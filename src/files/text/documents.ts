@@ -3,12 +3,12 @@ import type { Path } from "../../core/path.ts";
 import {
   locatorOf,
   MAX_DEPTH,
-  type Place,
   parseYaml,
   type TextDocument,
   type TextProblem,
   TOO_DEEP,
   tooLarge,
+  type ValueSpan,
 } from "./yaml.ts";
 
 /** One document's part of a file. */
@@ -94,9 +94,9 @@ function parseJson(text: string): TextDocument | undefined {
   } catch {
     return undefined;
   }
-  let locator: ((path: Path) => Place) | undefined;
+  let locator: ((path: Path) => ValueSpan) | undefined;
   const root = { start: text.search(/\S/), end: text.trimEnd().length };
-  const locate = (path: Path): Place => {
+  const locate = (path: Path): ValueSpan => {
     if (path.length === 0) return { key: undefined, value: root, exact: true };
     locator ??= locatorOf(text);
     const place = locator(path);

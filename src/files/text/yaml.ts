@@ -28,7 +28,7 @@ export interface TextProblem extends Span {
 }
 
 /** The position of a path in a text. If the path is absent, that of the nearest ancestor, and `exact` is false. */
-export interface Place {
+export interface ValueSpan {
   readonly key: Span | undefined;
   readonly value: Span;
   readonly exact: boolean;
@@ -39,7 +39,7 @@ export interface TextDocument {
   /** `undefined` if the document is empty or can't be parsed. */
   readonly value: Json | undefined;
   readonly problems: readonly TextProblem[];
-  readonly locate: (path: Path) => Place;
+  readonly locate: (path: Path) => ValueSpan;
 }
 
 /**
@@ -138,7 +138,7 @@ export function parseYaml(text: string): TextDocument {
 }
 
 /** Locates positions in a JSON text. */
-export function locatorOf(text: string): (path: Path) => Place {
+export function locatorOf(text: string): (path: Path) => ValueSpan {
   const { root } = compose(text);
   return (path) => locate(root, path, text);
 }
@@ -284,14 +284,14 @@ function spanOf(node: unknown): Span {
   return { start: range[0], end: range[1] };
 }
 
-function wholeOf(text: string): Place {
+function wholeOf(text: string): ValueSpan {
   const start = Math.max(0, text.search(/\S/));
   return { key: undefined, value: { start, end: start + 1 }, exact: false };
 }
 
 /** Follows a path through the tree. The position of an alias is its own, not that of its anchor: that is what the user sees. */
-function locate(root: unknown, path: Path, text: string): Place {
-  let place: Place = { ...wholeOf(text), exact: path.length === 0 };
+function locate(root: unknown, path: Path, text: string): ValueSpan {
+  let place: ValueSpan = { ...wholeOf(text), exact: path.length === 0 };
   let node: unknown = root;
   for (const [depth, step] of path.entries()) {
     let key: unknown;

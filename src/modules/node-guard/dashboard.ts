@@ -1,7 +1,7 @@
-import type { Assembly } from "../../core/evaluate/assembly.ts";
 import { type JsonObject, stringAt } from "../../core/json.ts";
 import { isMirrorPod, labelsOf, namespaceOf } from "../../core/kubernetes/object.ts";
 import { matches } from "../../core/kubernetes/selectors/label-selector.ts";
+import type { Assembly } from "../../core/module/assembly.ts";
 import type { DashboardParts, Lens, LensAnswer, PolicySummary } from "../../core/module/dashboard.ts";
 import { groupsAt, nodesIn } from "./commands/list-command.ts";
 import type { Group } from "./groups/group.ts";

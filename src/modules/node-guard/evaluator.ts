@@ -1,8 +1,8 @@
-import type { Result } from "../../core/evaluate/decision.ts";
-import { policyKey } from "../../core/evaluate/finding.ts";
+import type { Result } from "../../core/decision/decision.ts";
+import type { Installation } from "../../core/installation/installation.ts";
 import { stringAt } from "../../core/json.ts";
-import type { Installation } from "../../core/module/installation.ts";
 import type { Context, Evaluator } from "../../core/module/module.ts";
+import { policyKey } from "../../core/policy/policy-ref.ts";
 import { groupRef } from "./claims/report.ts";
 import { validate } from "./claims/validate.ts";
 import type { Group } from "./groups/group.ts";

@@ -1,8 +1,8 @@
 import { z } from "zod";
+import type { Gate, Gates } from "../../core/installation/gates.ts";
+import type { Installation } from "../../core/installation/installation.ts";
+import { gateEnabled, moduleSetting } from "../../core/installation/setting-condition.ts";
 import { at, isObject, type JsonObject, stringAt } from "../../core/json.ts";
-import type { Gate, Gates } from "../../core/module/gates.ts";
-import type { Installation } from "../../core/module/installation.ts";
-import { gateEnabled, moduleSetting } from "../../core/policy/setting-condition.ts";
 import type { View } from "../../core/view/view.ts";
 import { inlineProblems } from "./check/inline-policy.ts";
 import { configSpec } from "./groups/group-schema.ts";

@@ -2,7 +2,7 @@
  * Rules as MutatingAdmissionPolicies for nodes that are created. A controller is not part of them, so nodes that exist,
  * labels that are owned and the startup taint are left out.
  */
-import type { PolicyRef } from "../../core/evaluate/finding.ts";
+
 import type { JsonObject } from "../../core/json.ts";
 import { admissionPolicy, celString, celValue, selectorObject } from "../../core/kubernetes/cel.ts";
 import type { Requirement } from "../../core/kubernetes/selectors/label-selector.ts";
@@ -14,6 +14,7 @@ import {
   withinBudget,
 } from "../../core/module/compile.ts";
 import { pointer } from "../../core/path.ts";
+import type { PolicyRef } from "../../core/policy/policy-ref.ts";
 import { writtenTaint } from "./desired/difference.ts";
 import { admittedAtRegistration } from "./rules/label-keys.ts";
 import { owns } from "./rules/ownership.ts";

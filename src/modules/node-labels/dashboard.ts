@@ -1,8 +1,8 @@
-import type { Assembly } from "../../core/evaluate/assembly.ts";
-import { policyKey } from "../../core/evaluate/finding.ts";
 import { isBeingDeleted, nameOf } from "../../core/kubernetes/object.ts";
 import { describeSelector } from "../../core/kubernetes/selectors/label-selector.ts";
+import type { Assembly } from "../../core/module/assembly.ts";
 import type { DashboardParts, PolicyConflict, PolicySummary } from "../../core/module/dashboard.ts";
+import { policyKey } from "../../core/policy/policy-ref.ts";
 import { desiredOf } from "./desired/desired.ts";
 import { ruleIndexOf } from "./evaluator.ts";
 import type { NodeRule } from "./rules/rule.ts";

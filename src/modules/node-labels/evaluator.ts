@@ -1,4 +1,4 @@
-import type { Assembly } from "../../core/evaluate/assembly.ts";
+import type { Assembly } from "../../core/module/assembly.ts";
 import type { Context, Evaluator } from "../../core/module/module.ts";
 import { mutateNode } from "./desired/mutate-node.ts";
 import type { RuleIndex, RulePolicy } from "./rules/rule-index.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { node, owned, rule } from "../../../test/builders/node.ts";
+import { Gates } from "../../core/installation/gates.ts";
+import { DEFAULT_INSTALLATION } from "../../core/installation/installation.ts";
 import type { JsonObject } from "../../core/json.ts";
-import { Gates } from "../../core/module/gates.ts";
-import { DEFAULT_INSTALLATION } from "../../core/module/installation.ts";
 import { checkObject } from "../../core/policy/check.ts";
 import { describeProblem } from "../../core/policy/problem.ts";
 import { Store } from "../../core/view/store.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
+import type { Installation } from "../../core/installation/installation.ts";
 import { at, stringAt } from "../../core/json.ts";
 import { checkLabelKey } from "../../core/kubernetes/names.ts";
-import type { Installation } from "../../core/module/installation.ts";
 import type { View } from "../../core/view/view.ts";
 
 /** The name of this module in configurations, findings and metrics. */

@@ -1,8 +1,6 @@
-import type { Assembly, StandingPolicy } from "../../core/evaluate/assembly.ts";
+import { Facts } from "../../core/decision/need.ts";
+import { resourceName } from "../../core/decision/request.ts";
 import { evaluateHooks } from "../../core/evaluate/evaluate-hooks.ts";
-import { policyKey } from "../../core/evaluate/finding.ts";
-import { Facts } from "../../core/evaluate/need.ts";
-import { resourceName } from "../../core/evaluate/request.ts";
 import { requestFor } from "../../core/foresight/stored-workloads.ts";
 import { at, equal, isObject, type JsonObject, textOf } from "../../core/json.ts";
 import {
@@ -14,7 +12,9 @@ import {
 } from "../../core/kubernetes/object.ts";
 import { describeSelector, matches, requiredLabels } from "../../core/kubernetes/selectors/label-selector.ts";
 import { POD } from "../../core/kubernetes/workloads.ts";
+import type { Assembly, StandingPolicy } from "../../core/module/assembly.ts";
 import type { DashboardParts, Lens, LensAnswer, PolicyConflict } from "../../core/module/dashboard.ts";
+import { policyKey } from "../../core/policy/policy-ref.ts";
 import { PROVENANCE, provenanceOf } from "../../core/provenance/annotation.ts";
 import { CRITERIA_FIELDS } from "./criteria/criteria.ts";
 import type { Criteria } from "./criteria/criterion.ts";

@@ -8,11 +8,11 @@ import { placed, SHOP } from "../../../test/builders/placed.ts";
 import { deployment, matchesPodPlacement, pod, workload } from "../../../test/builders/pod.ts";
 import { came, clusterPolicy, namespace, namespacedPolicy, went } from "../../../test/builders/policy.ts";
 import { requestFor } from "../../../test/builders/request.ts";
-import type { Assembly } from "../../core/evaluate/assembly.ts";
 import { evaluate } from "../../core/evaluate/evaluate.ts";
-import { policyKey } from "../../core/evaluate/finding.ts";
 import { responseOf, reviewOf } from "../../core/evaluate/response.ts";
 import { at, type Json, type JsonObject } from "../../core/json.ts";
+import type { Assembly } from "../../core/module/assembly.ts";
+import { policyKey } from "../../core/policy/policy-ref.ts";
 import { placement } from "./index.ts";
 
 const KEYS = ["zone", "disk", "arch"];

@@ -1,12 +1,12 @@
 import type { z } from "zod";
-import type { PolicyRef } from "../../core/evaluate/finding.ts";
 import { at, isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { contradictorySelector } from "../../core/policy/empty-selector.ts";
 import type { CelRule, ChangedAnswer, Kind, KindVersion, Sample } from "../../core/policy/kind.ts";
+import type { PolicyRef } from "../../core/policy/policy-ref.ts";
 import { idle, PROBLEM } from "../../core/policy/problem.ts";
 import { REFUSED_SPEC } from "./criteria/criteria.ts";
+import { labelKeys } from "./criteria/label-keys.ts";
 import { nodeWarnings } from "./criteria/selected-nodes.ts";
-import { labelKeys } from "./policy/cel-rules.ts";
 import { type PlacementPolicy, preparePolicy } from "./policy/policy.ts";
 import { policyWarnings } from "./policy/policy-warnings.ts";
 import { CEL_RULES, clusterWide, namespaced } from "./policy/spec-schema.ts";

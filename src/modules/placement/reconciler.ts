@@ -3,10 +3,10 @@ import type { Reconciler } from "../../core/module/reconciler.ts";
 import { type Kind, kindResource } from "../../core/policy/kind.ts";
 import type { View } from "../../core/view/view.ts";
 import { NODES } from "./criteria/selected-nodes.ts";
-import { type DriftState, initialDriftState } from "./drift/drift-state.ts";
 import { reconcileDriftScan } from "./drift/reconcile-drift.ts";
 import { clusterPodSchedulingPolicy, podSchedulingPolicy } from "./kinds.ts";
 import { workloadFigures } from "./metrics.ts";
+import { initialPlacementState, type PlacementState } from "./reconciler-state.ts";
 import { isAsked, WEBHOOKS_RESOURCE } from "./status/effect.ts";
 import { keyOf } from "./status/node-counts.ts";
 import { reconcileStatus } from "./status/reconcile-status.ts";
@@ -34,9 +34,9 @@ function* statusKeys(view: View): Iterable<StatusKey> {
  * Scans stored workloads for drift, repairs it if configured, and keeps the status of policies current. `module` is a
  * function because the module is defined with its reconciler.
  */
-export function placementReconciler(module: () => Module): Reconciler<PlacementKey, DriftState> {
+export function placementReconciler(module: () => Module): Reconciler<PlacementKey, PlacementState> {
   return {
-    initialState: initialDriftState,
+    initialState: initialPlacementState,
     initialKeys: function* (state, { view }) {
       state.changes++;
       yield { kind: "drift-scan" };

@@ -1,10 +1,10 @@
 import { z } from "zod";
-import { resourceName } from "../../core/evaluate/request.ts";
+import { resourceName } from "../../core/decision/request.ts";
+import type { Installation } from "../../core/installation/installation.ts";
+import { moduleSetting, type SettingCondition } from "../../core/installation/setting-condition.ts";
 import { type Json, listAt } from "../../core/json.ts";
 import { type Principal, parsePrincipal } from "../../core/kubernetes/principals.ts";
 import { BUILT_IN_WORKLOADS, type WorkloadKind } from "../../core/kubernetes/workloads.ts";
-import type { Installation } from "../../core/module/installation.ts";
-import { moduleSetting, type SettingCondition } from "../../core/policy/setting-condition.ts";
 
 const BUILT_IN = BUILT_IN_WORKLOADS.map(resourceName);
 const BUILT_IN_GROUPS = new Set(BUILT_IN_WORKLOADS.map(({ group }) => group));

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { assemblyOf } from "../../../test/builders/evaluation.ts";
 import { came, clusterPolicy } from "../../../test/builders/policy.ts";
+import { DEFAULT_INSTALLATION, type Installation } from "../../core/installation/installation.ts";
 import { at, type JsonObject } from "../../core/json.ts";
 import { nameOf } from "../../core/kubernetes/object.ts";
 import { parseVersion } from "../../core/kubernetes/versions.ts";
-import { DEFAULT_INSTALLATION, type Installation } from "../../core/module/installation.ts";
 import { hasStandby, managedSets } from "../../core/registration/managed-objects.ts";
 import { webhookConfigurations } from "../../core/registration/webhooks.ts";
 import { placement } from "./index.ts";

@@ -1,3 +1,4 @@
+import { RUNS_WATCHDOG } from "../../core/installation/setting-condition.ts";
 import { type JsonObject, stringAt } from "../../core/json.ts";
 import { checkSubdomain } from "../../core/kubernetes/names.ts";
 import { nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
@@ -5,7 +6,6 @@ import { atLeast } from "../../core/kubernetes/versions.ts";
 import type { CompileContext } from "../../core/module/compile.ts";
 import type { Access, ManagedObjects } from "../../core/module/module.ts";
 import { kindResource } from "../../core/policy/kind.ts";
-import { RUNS_WATCHDOG } from "../../core/policy/setting-condition.ts";
 import { STANDBY, STANDBY_LABEL } from "../../core/registration/webhooks.ts";
 import { compile } from "./compile/compile.ts";
 import { clusterPodSchedulingPolicy, podSchedulingPolicy } from "./kinds.ts";

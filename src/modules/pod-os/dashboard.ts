@@ -1,9 +1,9 @@
-import type { Assembly } from "../../core/evaluate/assembly.ts";
-import { resourceName } from "../../core/evaluate/request.ts";
+import { resourceName } from "../../core/decision/request.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { controllerOf, groupVersionOf, nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
 import { isFinished } from "../../core/kubernetes/pod-state.ts";
 import { describeSelector } from "../../core/kubernetes/selectors/label-selector.ts";
+import type { Assembly } from "../../core/module/assembly.ts";
 import type {
   DashboardParts,
   DashboardTable,
@@ -12,11 +12,11 @@ import type {
   TableRow,
 } from "../../core/module/dashboard.ts";
 import { fieldPath, steps } from "../../core/path.ts";
-import type { Exception } from "./exceptions/exceptions.ts";
 import { type EvaluatedObject, evaluateObject } from "./scan/evaluated-workload.ts";
 import { policyOf } from "./security/admission/namespace-policy.ts";
 import type { Violation } from "./security/check.ts";
 import { detailOf, evaluatePodSecurity } from "./security/evaluate.ts";
+import type { Exception } from "./security/exceptions/exceptions.ts";
 import { compareLevels, type Level } from "./security/policy.ts";
 import { settingsOf } from "./settings.ts";
 

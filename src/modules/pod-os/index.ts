@@ -1,12 +1,11 @@
-import { allow } from "../../core/evaluate/decision.ts";
+import { allow } from "../../core/decision/decision.ts";
+import { moduleSetting } from "../../core/installation/setting-condition.ts";
 import { notCompiled } from "../../core/module/compile.ts";
 import { type Context, defineModule, PREVIEW_ACCESS } from "../../core/module/module.ts";
 import { defineReconciler } from "../../core/module/reconciler.ts";
-import { moduleSetting } from "../../core/policy/setting-condition.ts";
 import { CODES } from "./codes.ts";
 import { dashboard } from "./dashboard.ts";
 import { declaration } from "./declaration.ts";
-import { type Exception, Exceptions } from "./exceptions/exceptions.ts";
 import { runHandler } from "./hooks/handler.ts";
 import { HANDLERS } from "./hooks/handlers.ts";
 import { podSecurityException } from "./kinds.ts";
@@ -16,6 +15,7 @@ import { NODES } from "./nodes/node-os.ts";
 import { NODE_METRICS } from "./nodes/reconciler.ts";
 import { RUNTIME_CLASSES } from "./os/runtime-class.ts";
 import { podOSReconciler } from "./reconciler.ts";
+import { type Exception, Exceptions } from "./security/exceptions/exceptions.ts";
 import {
   foresightSettings,
   IDENTIFY_POD_OS,

@@ -3,8 +3,8 @@ import type { JsonObject } from "../../core/json.ts";
 import { DNS_LABEL_PATTERN, MAX_NAMES, NAME_LENGTH } from "../../core/kubernetes/schemas/bounds.ts";
 import { labelSelector } from "../../core/kubernetes/schemas.ts";
 import type { Kind, Sample } from "../../core/policy/kind.ts";
-import { type Exception, exceptionProblems, prepareException } from "./exceptions/exceptions.ts";
-import { exceptionStatus, missingNamespaces } from "./exceptions/status.ts";
+import { type Exception, exceptionProblems, prepareException } from "./security/exceptions/exceptions.ts";
+import { exceptionStatus, missingNamespaces } from "./security/exceptions/status.ts";
 import { REPLACES } from "./settings.ts";
 
 const TEXT_LENGTH = 1_024;

@@ -1,4 +1,4 @@
-import type { Installation } from "../../core/module/installation.ts";
+import type { Installation } from "../../core/installation/installation.ts";
 import type { Metric, MetricLabel } from "../../core/module/metric.ts";
 import { settingsOf } from "./settings.ts";
 

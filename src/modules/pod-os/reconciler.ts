@@ -1,4 +1,4 @@
-import type { NeedMore } from "../../core/evaluate/decision.ts";
+import type { NeedMore } from "../../core/decision/decision.ts";
 import { equal, isObject, type JsonObject, listAt } from "../../core/json.ts";
 import { nameOf } from "../../core/kubernetes/object.ts";
 import {
@@ -9,11 +9,10 @@ import {
   type Reconciler,
 } from "../../core/module/reconciler.ts";
 import { checkObject } from "../../core/policy/check.ts";
-import { kindResource } from "../../core/policy/kind.ts";
-import { ignoredBecause } from "../../core/policy/setting-condition.ts";
-import { statusOfException } from "./exceptions/status.ts";
+import { ignoredBecause, kindResource } from "../../core/policy/kind.ts";
 import { podSecurityException } from "./kinds.ts";
 import { type NodeKey, type NodeState, nodeReconciler } from "./nodes/reconciler.ts";
+import { statusOfException } from "./security/exceptions/status.ts";
 
 /** A node, or the status of a PodSecurityException. */
 type PodOSKey = NodeKey | ExceptionKey;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { accessVerbs } from "../../../test/builders/rights.ts";
+import { DEFAULT_INSTALLATION } from "../../core/installation/installation.ts";
 import type { JsonObject } from "../../core/json.ts";
-import { DEFAULT_INSTALLATION } from "../../core/module/installation.ts";
 import { podOS } from "./index.ts";
 import { settingsOf, settingsSchema } from "./settings.ts";
 

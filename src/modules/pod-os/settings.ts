@@ -1,8 +1,8 @@
 import { z } from "zod";
+import type { Installation } from "../../core/installation/installation.ts";
+import { moduleSetting } from "../../core/installation/setting-condition.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { checkDnsLabel } from "../../core/kubernetes/names.ts";
-import type { Installation } from "../../core/module/installation.ts";
-import { moduleSetting } from "../../core/policy/setting-condition.ts";
 import { configurationSchema, type PodSecurityConfiguration } from "./configuration.ts";
 
 /** The name of this module in configurations, findings and metrics. */

@@ -1,5 +1,6 @@
 import { nameOf } from "../../core/kubernetes/object.ts";
-import type { DashboardParts, DashboardTable, TableRow, Tone } from "../../core/module/dashboard.ts";
+import type { DashboardParts, DashboardTable, TableRow } from "../../core/module/dashboard.ts";
+import type { Tone } from "../../core/module/shown.ts";
 import { limitsIn } from "./kinds.ts";
 import { entriesIn, subjectIn, USAGES } from "./ledger/project-usage.ts";
 import type { ProjectLimits } from "./policy/policy.ts";

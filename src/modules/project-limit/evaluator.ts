@@ -1,4 +1,4 @@
-import { allow, type Result } from "../../core/evaluate/decision.ts";
+import { allow, type Result } from "../../core/decision/decision.ts";
 import type { Context, Evaluator } from "../../core/module/module.ts";
 import { decideCreation } from "./decision/decide-creation.ts";
 import type { ProjectLimits } from "./policy/policy.ts";

@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { refOf } from "../../core/evaluate/assembly.ts";
 import { at, type JsonObject, listAt } from "../../core/json.ts";
 import { conditions } from "../../core/policy/condition.ts";
 import { type Kind, kindResource, type Sample } from "../../core/policy/kind.ts";
+import { refOf } from "../../core/policy/policy-ref.ts";
 import type { View } from "../../core/view/view.ts";
 import { type ProjectLimits, SINGLETON } from "./policy/policy.ts";
 import { checkLimits, ignoredName, prepareLimits } from "./policy/prepare.ts";

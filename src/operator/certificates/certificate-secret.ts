@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { isNotFound, StatusError } from "../../cluster/client/api-response.ts";
 import type { Client } from "../../cluster/client/client.ts";
+import { FIELD_MANAGER } from "../../cluster/client/client.ts";
 import { pathSegment } from "../../cluster/client/discovery.ts";
-import { FIELD_MANAGER } from "../../cluster/controller/planned-writes.ts";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { OWN_LABELS, OWN_NAMES } from "../../core/registration/names.ts";
 import { type CertificateRecord, dataOf, EMPTY_RECORD, recordOf } from "./certificate-record.ts";

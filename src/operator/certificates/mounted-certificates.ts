@@ -7,12 +7,11 @@ import { BACKOFF, Backoff, pause } from "../../cluster/client/retry.ts";
 import { factsOf, type Log } from "../../core/log.ts";
 import { serviceNames } from "../../core/registration/certificates.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
-import type { InjectedBundle } from "../webhooks/deviation.ts";
 import { acceptedBy, accepts } from "./acceptance.ts";
 import { acceptsToken, type PathTokens, TRUST_MS, tokensDue, tokensText } from "./path-tokens.ts";
 import { PATHS_ANNOTATION, type PublishedWebhooks } from "./published-webhooks.ts";
 import { isSwapDue } from "./swap-plan.ts";
-import type { WebhookCertificates } from "./webhook-certificates.ts";
+import type { InjectedBundle, WebhookCertificates } from "./webhook-certificates.ts";
 
 interface MountedOptions {
   readonly files: CertificateFiles;

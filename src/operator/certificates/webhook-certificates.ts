@@ -1,5 +1,12 @@
-import type { InjectedBundle } from "../webhooks/deviation.ts";
 import type { Trust } from "./certificate-plan.ts";
+
+/** The bundle of an injector, as far as entries depend on it. */
+export interface InjectedBundle {
+  /** The last bundle that was seen, in base64: for a configuration that was deleted. */
+  readonly last: string | undefined;
+  /** Whether a bundle makes API servers accept the certificate in use. */
+  readonly accepts: (caBundle: string) => boolean;
+}
 
 /** The facts about the certificate that the leader needs to register webhooks, in every mode. */
 export interface WebhookCertificates {

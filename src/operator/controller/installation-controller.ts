@@ -1,10 +1,10 @@
 import type { Client } from "../../cluster/client/client.ts";
 import { pause } from "../../cluster/client/retry.ts";
-import type { Assembly } from "../../core/evaluate/assembly.ts";
-import type { EventToWrite } from "../../core/evaluate/effects.ts";
+import type { EventToWrite } from "../../core/decision/finding.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { nameOf } from "../../core/kubernetes/object.ts";
 import type { Log } from "../../core/log.ts";
+import type { Assembly } from "../../core/module/assembly.ts";
 import { kindResource } from "../../core/policy/kind.ts";
 import { excludedFromTakeOver } from "../../core/registration/crd.ts";
 import { registeredKinds } from "../../core/registration/index.ts";
@@ -23,10 +23,10 @@ import {
 import { brokenPolicies, resourceKinds } from "../install/stored-policies.ts";
 import { Anchor } from "../webhooks/anchor.ts";
 import { objectDeviations } from "../webhooks/deviation.ts";
-import { WebhookController } from "../webhooks/webhook-controller.ts";
 import { Drift, type DriftFigures } from "./drift.ts";
 import { ManagedObjectsController } from "./managed-objects-controller.ts";
 import { Repairs } from "./repairs.ts";
+import { WebhookController } from "./webhook-controller.ts";
 
 export interface InstallationControllerOptions {
   readonly client: Client;

@@ -1,9 +1,9 @@
 import { listIfServed } from "../../cluster/client/list-pages.ts";
-import type { Assembly } from "../../core/evaluate/assembly.ts";
+import { managesWebhooks } from "../../core/installation/installation.ts";
 import { equal, type JsonObject, stringAt } from "../../core/json.ts";
 import { nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
 import type { Log } from "../../core/log.ts";
-import { managesWebhooks } from "../../core/module/installation.ts";
+import type { Assembly } from "../../core/module/assembly.ts";
 import { type ManagedSet, managedLabels, managedSets } from "../../core/registration/managed-objects.ts";
 import type { DeduplicatedLog } from "../deduplicated-log.ts";
 import { describeObject, type Objects, selectorText } from "../install/apply.ts";

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { ANCHOR, CRD, running } from "../../../test/support/operator/controller.ts";
 import type { ClusterSource } from "../../cluster/source/cluster-source.ts";
-import type { Installation } from "../../core/module/installation.ts";
+import type { Installation } from "../../core/installation/installation.ts";
 import { OWN_LABELS } from "../../core/registration/names.ts";
 import { createMissingCrds } from "./missing-crds.ts";
 

@@ -1,9 +1,9 @@
 import { isNotFound, StatusError } from "../../cluster/client/api-response.ts";
 import type { ApiResponse, Client } from "../../cluster/client/client.ts";
+import { FIELD_MANAGER } from "../../cluster/client/client.ts";
 import { createKindPaths, type PathOfObject } from "../../cluster/client/discovery.ts";
 import { listAll } from "../../cluster/client/list-pages.ts";
-import { FIELD_MANAGER } from "../../cluster/controller/planned-writes.ts";
-import type { PatchOperation } from "../../core/evaluate/patch.ts";
+import type { PatchOperation } from "../../core/decision/patch.ts";
 import { at, equal, isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
 

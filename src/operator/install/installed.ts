@@ -1,6 +1,6 @@
 import { poll } from "../../cluster/client/retry.ts";
+import { DEFAULT_INSTALLATION } from "../../core/installation/installation.ts";
 import { type JsonObject, stringAt } from "../../core/json.ts";
-import { DEFAULT_INSTALLATION } from "../../core/module/installation.ts";
 import { type InstalledWorkload, installedWorkload } from "../../core/registration/installed-workload.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
 import type { Objects } from "./apply.ts";

@@ -1,4 +1,4 @@
-import { FIELD_MANAGER } from "../../cluster/controller/planned-writes.ts";
+import { FIELD_MANAGER } from "../../cluster/client/client.ts";
 import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../../core/json.ts";
 import { nameOf } from "../../core/kubernetes/object.ts";
 import { compareVersions, parseVersion } from "../../core/kubernetes/versions.ts";

@@ -1,7 +1,7 @@
 import { errorMessage, StatusError } from "../../cluster/client/api-response.ts";
 import type { Client } from "../../cluster/client/client.ts";
 import { pause } from "../../cluster/client/retry.ts";
-import type { EventToWrite } from "../../core/evaluate/effects.ts";
+import type { EventToWrite } from "../../core/decision/finding.ts";
 import { at, equal, isObject, type Json, type JsonObject, listAt, stringAt } from "../../core/json.ts";
 import { isBeingDeleted, nameOf } from "../../core/kubernetes/object.ts";
 import type { ServerVersion } from "../../core/kubernetes/versions.ts";

@@ -3,8 +3,8 @@ import { beforeEach, expect, test } from "vitest";
 import { node } from "../../../test/builders/node.ts";
 import { answerOf, refuse } from "../../../test/support/cluster/api-server.ts";
 import { installedObjects, pathOf, TestInstallation } from "../../../test/support/operator/installation.ts";
+import { DEFAULT_INSTALLATION, type Installation } from "../../core/installation/installation.ts";
 import { at, type Json, type JsonObject, stringAt } from "../../core/json.ts";
-import { DEFAULT_INSTALLATION, type Installation } from "../../core/module/installation.ts";
 import { nodeLabels } from "../../modules/node-labels/index.ts";
 import { cleanUp, cleanupsOf, lookForMarked } from "./cleanup.ts";
 

@@ -1,9 +1,9 @@
 import { StatusError } from "../../cluster/client/api-response.ts";
 import { collectionPath } from "../../cluster/client/discovery.ts";
 import { listAll } from "../../cluster/client/list-pages.ts";
+import type { Installation } from "../../core/installation/installation.ts";
 import { at, isObject, type JsonObject } from "../../core/json.ts";
 import { nameOf } from "../../core/kubernetes/object.ts";
-import type { Installation } from "../../core/module/installation.ts";
 import type { Cleanup, Module } from "../../core/module/module.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
 import type { Objects } from "../install/apply.ts";

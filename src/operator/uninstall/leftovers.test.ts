@@ -1,11 +1,11 @@
 import { beforeEach, expect, test } from "vitest";
 import { node } from "../../../test/builders/node.ts";
 import { installedObjects, pathOf, TestInstallation } from "../../../test/support/operator/installation.ts";
+import { type Gate, Gates } from "../../core/installation/gates.ts";
+import { DEFAULT_INSTALLATION } from "../../core/installation/installation.ts";
+import { gateEnabled } from "../../core/installation/setting-condition.ts";
 import type { JsonObject } from "../../core/json.ts";
-import { type Gate, Gates } from "../../core/module/gates.ts";
-import { DEFAULT_INSTALLATION } from "../../core/module/installation.ts";
 import { defineModule, type Module } from "../../core/module/module.ts";
-import { gateEnabled } from "../../core/policy/setting-condition.ts";
 import { findLeftovers, leftoversOf, removeLeftovers } from "./leftovers.ts";
 
 const GATE: Gate = { name: "Walls", stage: "alpha", default: false, summary: "" };

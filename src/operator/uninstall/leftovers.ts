@@ -1,6 +1,6 @@
+import { configuredValues, holds } from "../../core/installation/setting-condition.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Cleanup, Declarations, ManagedResource, Module } from "../../core/module/module.ts";
-import { configuredValues, holds } from "../../core/policy/setting-condition.ts";
 import { storedObjects } from "../controller/managed-objects-controller.ts";
 import { describeObject, type Objects } from "../install/apply.ts";
 import { isCrd } from "../install/crds.ts";

@@ -2,7 +2,7 @@ import { applyPatch } from "rfc6902";
 import { describe, expect, test } from "vitest";
 import { answerOf, refuse, TestApiServer } from "../../../test/support/cluster/api-server.ts";
 import { ConnectionError } from "../../cluster/client/client.ts";
-import type { EventToWrite } from "../../core/evaluate/effects.ts";
+import type { EventToWrite } from "../../core/decision/finding.ts";
 import { at, type Json, type JsonObject, listAt, stringAt } from "../../core/json.ts";
 import { SILENT } from "../../core/log.ts";
 import { endStandby } from "../webhooks/standby.ts";

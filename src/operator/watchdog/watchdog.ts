@@ -3,8 +3,8 @@ import { INDEX, metricsPage, type Page, UNKNOWN_PAGE } from "../../admission/obs
 import { isNotFound, StatusError } from "../../cluster/client/api-response.ts";
 import type { Client } from "../../cluster/client/client.ts";
 import { pause } from "../../cluster/client/retry.ts";
-import type { EventToWrite } from "../../core/evaluate/effects.ts";
-import type { PatchOperation } from "../../core/evaluate/patch.ts";
+import type { EventToWrite } from "../../core/decision/finding.ts";
+import type { PatchOperation } from "../../core/decision/patch.ts";
 import { at, isObject, type Json, type JsonObject, stringAt } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";

@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
 import { FOLLOWING, MUTATING, rounds, running, SLICE } from "../../../test/support/operator/controller.ts";
-import type { EventToWrite } from "../../core/evaluate/effects.ts";
+import type { EventToWrite } from "../../core/decision/finding.ts";
 import { at, type JsonObject } from "../../core/json.ts";
 import type { Module } from "../../core/module/module.ts";
 

@@ -3,6 +3,7 @@ import { withoutPolicyDefaults } from "../../core/kubernetes/admission-policy.ts
 import { byText } from "../../core/order.ts";
 import { fieldPath, type Path } from "../../core/path.ts";
 import { trusts } from "../certificates/certificate-record.ts";
+import type { InjectedBundle } from "../certificates/webhook-certificates.ts";
 
 /**
  * Expressions that a managed control plane puts into the namespace selector of every webhook, so that its own pods are never behind one (Azure's
@@ -56,14 +57,6 @@ export function withPublishedBundle(
     return { ...entry, clientConfig: { ...clientConfig, caBundle } };
   });
   return { ...wanted, webhooks };
-}
-
-/** The bundle of an injector, as far as entries depend on it. */
-export interface InjectedBundle {
-  /** The last bundle that was seen, in base64: for a configuration that was deleted. */
-  readonly last: string | undefined;
-  /** Whether a bundle makes API servers accept the certificate in use. */
-  readonly accepts: (caBundle: string) => boolean;
 }
 
 /**

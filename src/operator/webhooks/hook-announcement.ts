@@ -1,8 +1,8 @@
 import { errorMessage, responseMessage } from "../../cluster/client/api-response.ts";
 import type { Client } from "../../cluster/client/client.ts";
+import { FIELD_MANAGER } from "../../cluster/client/client.ts";
 import { pathSegment } from "../../cluster/client/discovery.ts";
 import { poll } from "../../cluster/client/retry.ts";
-import { FIELD_MANAGER } from "../../cluster/controller/planned-writes.ts";
 import { collectionOf } from "../../cluster/policy-statistics/tally-objects.ts";
 import { at, type Json, type JsonObject, listAt, stringAt } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";

@@ -1,10 +1,11 @@
+import type { Client } from "../../cluster/client/client.ts";
 import { pathSegment } from "../../cluster/client/discovery.ts";
-import type { EventToWrite } from "../../core/evaluate/effects.ts";
-import type { PatchOperation } from "../../core/evaluate/patch.ts";
+import type { EventToWrite } from "../../core/decision/finding.ts";
+import type { PatchOperation } from "../../core/decision/patch.ts";
 import { at, isObject, type JsonObject, listAt, stringAt } from "../../core/json.ts";
+import type { Log } from "../../core/log.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
 import { OPENABLE_ANNOTATION } from "../../core/registration/webhooks.ts";
-import type { WebhookControllerOptions } from "./webhook-controller.ts";
 
 /** On a webhook configuration with opened entries: since when, and why. */
 const OPENED_ANNOTATION = "usher.dev/opened";
@@ -78,11 +79,10 @@ export function deploymentEvent(
 
 /** That a ready replica closed what was opened. */
 export async function closedEvent(
-  { assembly, client, log }: Pick<WebhookControllerOptions, "assembly" | "client" | "log">,
+  { client, namespace, log }: { readonly client: Client; readonly namespace: string; readonly log: Log },
   object: string,
   opened: string,
 ): Promise<EventToWrite> {
-  const { namespace } = assembly.installation;
   log.info({ object, opened }, "webhook configuration closed again");
   const answer = await client.request("GET", deploymentPath(namespace)).catch(() => undefined);
   const deployment = answer?.status === 200 && isObject(answer.body) ? answer.body : undefined;

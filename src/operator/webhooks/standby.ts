@@ -1,5 +1,5 @@
 import type { Client } from "../../cluster/client/client.ts";
-import type { PatchOperation } from "../../core/evaluate/patch.ts";
+import type { PatchOperation } from "../../core/decision/patch.ts";
 import { isObject, type Json, type JsonObject, stringAt } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";

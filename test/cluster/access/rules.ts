@@ -1,7 +1,7 @@
+import { Gates } from "../../../src/core/installation/gates.ts";
+import { DEFAULT_INSTALLATION } from "../../../src/core/installation/installation.ts";
 import { type Json, listAt } from "../../../src/core/json.ts";
-import { Gates } from "../../../src/core/module/gates.ts";
-import { DEFAULT_INSTALLATION } from "../../../src/core/module/installation.ts";
-import { type DeclaredRole, grantedRights, ruleOf } from "../../../src/core/registration/rights.ts";
+import { type DeclaredRole, grantedRights, ruleOf } from "../../../src/core/module/rights.ts";
 import type { ClusterAccess } from "./access.ts";
 
 /** The permissions of a service account in a namespace, beyond those of every account, as `verb resource.group name`. */

@@ -1,14 +1,14 @@
 import { type ClientRequestArgs, type IncomingHttpHeaders, request as plainRequest } from "node:http";
 import { Agent, type RequestOptions, request as secureRequest } from "node:https";
-import { Assembly } from "../../../src/core/evaluate/assembly.ts";
-import { allow, deny, need, type Result } from "../../../src/core/evaluate/decision.ts";
-import type { Need } from "../../../src/core/evaluate/need.ts";
+import { allow, deny, need, type Result } from "../../../src/core/decision/decision.ts";
+import type { Need } from "../../../src/core/decision/need.ts";
+import type { Source } from "../../../src/core/evaluate/source.ts";
+import { Gates } from "../../../src/core/installation/gates.ts";
+import { DEFAULT_INSTALLATION } from "../../../src/core/installation/installation.ts";
 import { isObject, type Json, type JsonObject } from "../../../src/core/json.ts";
-import { Gates } from "../../../src/core/module/gates.ts";
+import { Assembly } from "../../../src/core/module/assembly.ts";
 import type { Hook, Phase } from "../../../src/core/module/hook.ts";
-import { DEFAULT_INSTALLATION } from "../../../src/core/module/installation.ts";
 import { type Context, defineModule, type Module } from "../../../src/core/module/module.ts";
-import type { Source } from "../../../src/core/view/source.ts";
 
 /** For tests: a cluster with one module, whose hooks each do one thing. */
 

@@ -1,10 +1,10 @@
 import { type RequestOptions, request } from "node:https";
 import { LiveFrontProxy } from "../../../src/admission/aggregated/front-proxy.ts";
 import type { ReviewApi } from "../../../src/admission/aggregated/review-api.ts";
-import type { Fact, Need } from "../../../src/core/evaluate/need.ts";
+import type { Fact, Need } from "../../../src/core/decision/need.ts";
+import type { Source } from "../../../src/core/evaluate/source.ts";
 import { at, type JsonObject } from "../../../src/core/json.ts";
 import { type Log, SILENT } from "../../../src/core/log.ts";
-import type { Source } from "../../../src/core/view/source.ts";
 import type { KeyedCertificate } from "../../cluster/certificates/authority.ts";
 import { BEHAVIOURS, type Got, testModule, testSource } from "./example-cluster.ts";
 

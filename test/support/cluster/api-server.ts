@@ -8,8 +8,8 @@ import {
 import type { ResourceResolver } from "../../../src/cluster/client/discovery.ts";
 import { OBJECT_BYTES } from "../../../src/cluster/client/lines.ts";
 import { TooLargeError } from "../../../src/cluster/client/response-body.ts";
+import type { Deadline } from "../../../src/core/evaluate/source.ts";
 import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../../../src/core/json.ts";
-import type { Deadline } from "../../../src/core/view/source.ts";
 
 /** An API server in memory, for tests of writes: versions, conflicts, pages; no schemas and no watches. */
 

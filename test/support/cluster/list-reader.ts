@@ -4,7 +4,7 @@ import { Agent } from "node:http";
 import { createClient } from "../../../src/cluster/client/https-client.ts";
 import { CONNECTION } from "../../../src/cluster/credentials/credentials.ts";
 import { createNeeds } from "../../../src/cluster/source/fetch-needs.ts";
-import type { Need } from "../../../src/core/evaluate/need.ts";
+import type { Need } from "../../../src/core/decision/need.ts";
 import { TestApiServer, testDeadline } from "./api-server.ts";
 
 const agent = new Agent(CONNECTION);

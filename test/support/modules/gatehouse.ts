@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { allow, deny } from "../../../src/core/evaluate/decision.ts";
+import { allow, deny } from "../../../src/core/decision/decision.ts";
 import { listAt, stringAt } from "../../../src/core/json.ts";
 import type { ModuleDeclaration } from "../../../src/core/module/declaration.ts";
 import { defineModule, type Module } from "../../../src/core/module/module.ts";

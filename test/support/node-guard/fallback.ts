@@ -1,13 +1,13 @@
 // Random requests, with the verdicts of webhook and fallback for each.
 
-import { Assembly } from "../../../src/core/evaluate/assembly.ts";
+import type { AdmissionRequest } from "../../../src/core/decision/request.ts";
 import { evaluate } from "../../../src/core/evaluate/evaluate.ts";
-import type { AdmissionRequest } from "../../../src/core/evaluate/request.ts";
+import { Gates } from "../../../src/core/installation/gates.ts";
+import { DEFAULT_INSTALLATION, type Installation } from "../../../src/core/installation/installation.ts";
 import { at, isObject, type JsonObject, listAt, stringAt } from "../../../src/core/json.ts";
 import { labelsOf, nameOf } from "../../../src/core/kubernetes/object.ts";
 import { compileSelector, matches } from "../../../src/core/kubernetes/selectors/label-selector.ts";
-import { Gates } from "../../../src/core/module/gates.ts";
-import { DEFAULT_INSTALLATION, type Installation } from "../../../src/core/module/installation.ts";
+import { Assembly } from "../../../src/core/module/assembly.ts";
 import type { Change } from "../../../src/core/view/view.ts";
 import { nodeGuard } from "../../../src/modules/node-guard/index.ts";
 import { callOf } from "../../builders/evaluation.ts";

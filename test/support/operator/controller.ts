@@ -1,10 +1,10 @@
 // For tests: an installation controller with an API server, and its log.
 import { expect, onTestFinished, vi } from "vitest";
-import { Assembly } from "../../../src/core/evaluate/assembly.ts";
+import { Gates } from "../../../src/core/installation/gates.ts";
+import { DEFAULT_INSTALLATION, type Installation } from "../../../src/core/installation/installation.ts";
 import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../../../src/core/json.ts";
 import type { Log } from "../../../src/core/log.ts";
-import { Gates } from "../../../src/core/module/gates.ts";
-import { DEFAULT_INSTALLATION, type Installation } from "../../../src/core/module/installation.ts";
+import { Assembly } from "../../../src/core/module/assembly.ts";
 import type { Module } from "../../../src/core/module/module.ts";
 import type { Trust } from "../../../src/operator/certificates/certificate-plan.ts";
 import {

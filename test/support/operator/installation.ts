@@ -1,11 +1,11 @@
 // For tests: the objects of an installation, and an API server with or without them.
 import { z } from "zod";
 import type { ApiResponse } from "../../../src/cluster/client/client.ts";
-import { Assembly } from "../../../src/core/evaluate/assembly.ts";
+import { Gates } from "../../../src/core/installation/gates.ts";
+import { DEFAULT_INSTALLATION } from "../../../src/core/installation/installation.ts";
 import { isObject, type Json, type JsonObject, stringAt } from "../../../src/core/json.ts";
 import { nameOf, namespaceOf } from "../../../src/core/kubernetes/object.ts";
-import { Gates } from "../../../src/core/module/gates.ts";
-import { DEFAULT_INSTALLATION } from "../../../src/core/module/installation.ts";
+import { Assembly } from "../../../src/core/module/assembly.ts";
 import { defineModule, type Module } from "../../../src/core/module/module.ts";
 import { problem } from "../../../src/core/policy/problem.ts";
 import { registration } from "../../../src/core/registration/index.ts";

@@ -1,4 +1,4 @@
-import { type Fact, Facts, type Need } from "../../../src/core/evaluate/need.ts";
+import { type Fact, Facts, type Need } from "../../../src/core/decision/need.ts";
 import type { JsonObject } from "../../../src/core/json.ts";
 import { Store } from "../../../src/core/view/store.ts";
 import type { Change } from "../../../src/core/view/view.ts";

@@ -1,11 +1,11 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import type { Counter } from "prom-client";
-import type { Assembly } from "../../../core/evaluate/assembly.ts";
+import type { Count } from "../../../core/decision/decision.ts";
 import { type CappedLabel, METRICS } from "../../../core/evaluate/effects.ts";
+import type { ListCut, ResourceAge } from "../../../core/evaluate/source.ts";
+import type { Assembly } from "../../../core/module/assembly.ts";
 import type { Phase } from "../../../core/module/hook.ts";
-import type { Count } from "../../../core/module/metric.ts";
 import type { ControllerStats } from "../../../core/module/reconciler.ts";
-import type { ListCut, ResourceAge } from "../../../core/view/source.ts";
 import { registerController } from "./controller-metrics.ts";
 import { DurationHistogram } from "./duration-histogram.ts";
 import { registerModuleMetrics } from "./module-metrics.ts";

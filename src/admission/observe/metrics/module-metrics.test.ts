@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { testSource } from "../../../../test/support/admission/example-cluster.ts";
-import { Assembly } from "../../../core/evaluate/assembly.ts";
+import { Assembly } from "../../../core/module/assembly.ts";
 import type { Figure, Metric } from "../../../core/module/metric.ts";
 import { createMetrics } from "./metrics.ts";
 

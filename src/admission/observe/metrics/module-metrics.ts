@@ -1,5 +1,6 @@
 import type { Counter, Registry } from "prom-client";
-import type { Count, Figure, Metric } from "../../../core/module/metric.ts";
+import type { Count } from "../../../core/decision/decision.ts";
+import type { Figure, Metric } from "../../../core/module/metric.ts";
 import { LabelBounds } from "./label-bounds.ts";
 
 type Prometheus = Pick<typeof import("prom-client"), "Counter" | "Gauge">;

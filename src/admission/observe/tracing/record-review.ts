@@ -6,8 +6,8 @@ import {
   type Tracer,
   trace,
 } from "@opentelemetry/api";
+import { resourceName } from "../../../core/decision/request.ts";
 import type { Evaluation } from "../../../core/evaluate/evaluate-hooks.ts";
-import { resourceName } from "../../../core/evaluate/request.ts";
 import type { Hook } from "../../../core/module/hook.ts";
 import type { ReviewTrace } from "./tracing.ts";
 

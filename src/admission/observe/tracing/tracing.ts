@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { HookObserver } from "../../../core/evaluate/evaluate-hooks.ts";
-import type { HttpResponse } from "../../review/http-response.ts";
+import type { HttpResponse } from "../../http/http-response.ts";
 
 /** One traced review. */
 export interface ReviewTrace extends HookObserver {

@@ -1,6 +1,6 @@
-import { policyName } from "../../evaluate/finding.ts";
 import type { CommandCall } from "../../module/command.ts";
-import { didYouMean } from "../../policy/suggest.ts";
+import { policyName } from "../../policy/policy-ref.ts";
+import { didYouMean } from "../../suggest.ts";
 import type { WorkloadStatus } from "./scan-workloads.ts";
 
 /** `ClusterPodSchedulingPolicy/etcd-pool` as users write it: `etcd-pool`, or `shop/etcd-pool` in a namespace. */

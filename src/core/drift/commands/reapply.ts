@@ -1,4 +1,4 @@
-import { resourceName } from "../../evaluate/request.ts";
+import { resourceName } from "../../decision/request.ts";
 import { at, type JsonObject, stringAt } from "../../json.ts";
 import { groupVersionOf } from "../../kubernetes/object.ts";
 import { specPath, type WorkloadKind } from "../../kubernetes/workloads.ts";

@@ -1,4 +1,4 @@
-import { resourceName } from "../../evaluate/request.ts";
+import { resourceName } from "../../decision/request.ts";
 import type { JsonObject } from "../../json.ts";
 import { nameOf, namespaceOf } from "../../kubernetes/object.ts";
 import type { WorkloadKind } from "../../kubernetes/workloads.ts";

@@ -1,6 +1,6 @@
-import { resourceName } from "../../evaluate/request.ts";
+import { resourceName } from "../../decision/request.ts";
 import { POD, type WorkloadKind, type WorkloadTable } from "../../kubernetes/workloads.ts";
-import { didYouMean } from "../../policy/suggest.ts";
+import { didYouMean } from "../../suggest.ts";
 
 export interface NamedWorkload {
   readonly workload: WorkloadKind;

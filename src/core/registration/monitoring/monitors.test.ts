@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { DEFAULT_INSTALLATION } from "../../installation/installation.ts";
 import { at } from "../../json.ts";
-import { DEFAULT_INSTALLATION } from "../../module/installation.ts";
 import { workloadObjects } from "../workload.ts";
 import type { MonitoringOptions } from "./monitors.ts";
 

@@ -1,5 +1,5 @@
+import type { Installation } from "../../installation/installation.ts";
 import type { JsonObject } from "../../json.ts";
-import type { Installation } from "../../module/installation.ts";
 import { OWN_LABELS, OWN_NAMES } from "../names.ts";
 
 /** Settings of scraping by Prometheus. */

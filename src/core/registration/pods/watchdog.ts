@@ -1,11 +1,11 @@
+import type { Installation } from "../../installation/installation.ts";
+import { configuredValues, holds, RUNS_WATCHDOG } from "../../installation/setting-condition.ts";
 import type { JsonObject } from "../../json.ts";
-import type { Installation } from "../../module/installation.ts";
 import type { Declarations } from "../../module/module.ts";
-import { configuredValues, holds, RUNS_WATCHDOG } from "../../policy/setting-condition.ts";
+import type { DeclaredRole } from "../../module/rights.ts";
 import { WEBHOOKS } from "../module-rights.ts";
 import { OPS_PORT_NAME } from "../monitoring/monitors.ts";
 import { OWN_LABELS, OWN_NAMES } from "../names.ts";
-import type { DeclaredRole } from "../rights.ts";
 import {
   CONTAINER,
   configurationFile,

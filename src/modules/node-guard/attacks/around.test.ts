@@ -16,10 +16,10 @@ import {
   worker,
 } from "../../../../test/builders/guard.ts";
 import { requestFor } from "../../../../test/builders/request.ts";
-import { Assembly } from "../../../core/evaluate/assembly.ts";
+import { Gates } from "../../../core/installation/gates.ts";
+import { DEFAULT_INSTALLATION } from "../../../core/installation/installation.ts";
 import { type JsonObject, listAt, stringAt } from "../../../core/json.ts";
-import { Gates } from "../../../core/module/gates.ts";
-import { DEFAULT_INSTALLATION } from "../../../core/module/installation.ts";
+import { Assembly } from "../../../core/module/assembly.ts";
 import { SENT_PROVENANCE } from "../../../core/provenance/match-condition.ts";
 import { webhookConfigurations } from "../../../core/registration/webhooks.ts";
 import { nodeGuard } from "../index.ts";

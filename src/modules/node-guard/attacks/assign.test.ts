@@ -16,7 +16,7 @@ import {
   worker,
 } from "../../../../test/builders/guard.ts";
 import { requestFor } from "../../../../test/builders/request.ts";
-import type { AdmissionRequest } from "../../../core/evaluate/request.ts";
+import type { AdmissionRequest } from "../../../core/decision/request.ts";
 import type { JsonObject } from "../../../core/json.ts";
 
 /** Refused with 403 by this rule, or admitted. */

@@ -19,7 +19,7 @@ import {
   worker,
 } from "../../../../test/builders/guard.ts";
 import { requestFor } from "../../../../test/builders/request.ts";
-import type { AdmissionRequest } from "../../../core/evaluate/request.ts";
+import type { AdmissionRequest } from "../../../core/decision/request.ts";
 import { at, type Json, type JsonObject } from "../../../core/json.ts";
 import { tolerates } from "../../../core/kubernetes/tolerations.ts";
 import { BUILT_IN_WORKLOADS, type WorkloadKind } from "../../../core/kubernetes/workloads.ts";

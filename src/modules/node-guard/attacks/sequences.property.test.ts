@@ -18,7 +18,7 @@ import {
 } from "../../../../test/builders/guard.ts";
 import { matchesPodPlacement } from "../../../../test/builders/pod.ts";
 import { requestFor } from "../../../../test/builders/request.ts";
-import type { AdmissionRequest, UserInfo } from "../../../core/evaluate/request.ts";
+import type { AdmissionRequest, UserInfo } from "../../../core/decision/request.ts";
 import { at, type Json, type JsonObject, listAt } from "../../../core/json.ts";
 import { labelsOf, nameOf } from "../../../core/kubernetes/object.ts";
 import { isBoundSpec, isGatedSpec } from "../../../core/kubernetes/pod-state.ts";

@@ -1,5 +1,5 @@
+import type { Installation } from "../../../core/installation/installation.ts";
 import type { JsonObject } from "../../../core/json.ts";
-import type { Installation } from "../../../core/module/installation.ts";
 import { idle, PROBLEM, type Problem } from "../../../core/policy/problem.ts";
 import type { View } from "../../../core/view/view.ts";
 import { groupsIn } from "../groups/groups.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { Assembly } from "../../../core/evaluate/assembly.ts";
+import { Gates } from "../../../core/installation/gates.ts";
+import { DEFAULT_INSTALLATION, type Installation } from "../../../core/installation/installation.ts";
 import { isObject, type JsonObject } from "../../../core/json.ts";
-import { Gates } from "../../../core/module/gates.ts";
-import { DEFAULT_INSTALLATION, type Installation } from "../../../core/module/installation.ts";
+import { Assembly } from "../../../core/module/assembly.ts";
 import { checkObject } from "../../../core/policy/check.ts";
 import { describeProblem } from "../../../core/policy/problem.ts";
 import { compileAll } from "../fallback/compile.ts";

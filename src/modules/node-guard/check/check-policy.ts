@@ -1,6 +1,6 @@
+import { DEFAULT_INSTALLATION, type Installation } from "../../../core/installation/installation.ts";
 import { at, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
 import { nameOf } from "../../../core/kubernetes/object.ts";
-import { DEFAULT_INSTALLATION, type Installation } from "../../../core/module/installation.ts";
 import type { Path } from "../../../core/path.ts";
 import { idle, PROBLEM, type Problem, problem, warningProblem } from "../../../core/policy/problem.ts";
 import type { View } from "../../../core/view/view.ts";

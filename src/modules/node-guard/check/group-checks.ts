@@ -1,7 +1,7 @@
+import { controlPlaneOf, type Installation } from "../../../core/installation/installation.ts";
 import { at, type JsonObject, stringAt } from "../../../core/json.ts";
 import { labelsOf, nameOf } from "../../../core/kubernetes/object.ts";
 import { matches } from "../../../core/kubernetes/selectors/label-selector.ts";
-import { controlPlaneOf, type Installation } from "../../../core/module/installation.ts";
 import { contradictorySelector } from "../../../core/policy/empty-selector.ts";
 import { PROBLEM } from "../../../core/policy/problem.ts";
 import { OWN_NAMES } from "../../../core/registration/names.ts";

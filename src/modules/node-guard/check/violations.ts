@@ -1,7 +1,7 @@
+import { controlPlaneOf, type Installation } from "../../../core/installation/installation.ts";
 import { at, type JsonObject, stringAt } from "../../../core/json.ts";
 import { annotationsOf, isBeingDeleted, labelsOf, namespaceOf } from "../../../core/kubernetes/object.ts";
 import { matches } from "../../../core/kubernetes/selectors/label-selector.ts";
-import { controlPlaneOf, type Installation } from "../../../core/module/installation.ts";
 import type { Read } from "../../../core/module/module.ts";
 import type { View } from "../../../core/view/view.ts";
 import type { Group } from "../groups/group.ts";

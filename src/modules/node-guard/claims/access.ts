@@ -1,5 +1,5 @@
-import { allow, type Result } from "../../../core/evaluate/decision.ts";
-import type { AdmissionRequest } from "../../../core/evaluate/request.ts";
+import { allow, type Result } from "../../../core/decision/decision.ts";
+import type { AdmissionRequest } from "../../../core/decision/request.ts";
 import { type JsonObject, stringAt } from "../../../core/json.ts";
 import type { Context } from "../../../core/module/module.ts";
 import type { Group } from "../groups/group.ts";

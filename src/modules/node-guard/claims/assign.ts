@@ -1,6 +1,6 @@
-import { allow, type Result } from "../../../core/evaluate/decision.ts";
-import type { ObjectReference } from "../../../core/evaluate/finding.ts";
-import type { AdmissionRequest } from "../../../core/evaluate/request.ts";
+import { allow, type Result } from "../../../core/decision/decision.ts";
+import type { ObjectReference } from "../../../core/decision/finding.ts";
+import type { AdmissionRequest } from "../../../core/decision/request.ts";
 import { at, type JsonObject } from "../../../core/json.ts";
 import { controllerOf, isMirrorPod } from "../../../core/kubernetes/object.ts";
 import { isNodeIdentity } from "../../../core/kubernetes/principals.ts";

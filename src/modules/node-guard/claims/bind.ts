@@ -1,5 +1,5 @@
-import type { Result } from "../../../core/evaluate/decision.ts";
-import type { ObjectReference } from "../../../core/evaluate/finding.ts";
+import type { Result } from "../../../core/decision/decision.ts";
+import type { ObjectReference } from "../../../core/decision/finding.ts";
 import { at, isObject, type JsonObject, stringAt } from "../../../core/json.ts";
 import type { Context } from "../../../core/module/module.ts";
 import type { Group } from "../groups/group.ts";

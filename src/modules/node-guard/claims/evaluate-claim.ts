@@ -1,6 +1,6 @@
-import type { NeedMore } from "../../../core/evaluate/decision.ts";
-import { type Facts, failureOf, type Need } from "../../../core/evaluate/need.ts";
-import type { AdmissionRequest, UserInfo } from "../../../core/evaluate/request.ts";
+import type { NeedMore } from "../../../core/decision/decision.ts";
+import { type Facts, failureOf, type Need } from "../../../core/decision/need.ts";
+import type { AdmissionRequest, UserInfo } from "../../../core/decision/request.ts";
 import { at, type JsonObject, stringAt } from "../../../core/json.ts";
 import type { Group } from "../groups/group.ts";
 import { actorMatches, emergencyMatches, podMatches } from "../groups/principals.ts";

@@ -1,4 +1,4 @@
-import { allow, type Result } from "../../../core/evaluate/decision.ts";
+import { allow, type Result } from "../../../core/decision/decision.ts";
 import { labelsOf, nameOf } from "../../../core/kubernetes/object.ts";
 import { serviceAccountOf } from "../../../core/kubernetes/principals.ts";
 import { matches } from "../../../core/kubernetes/selectors/label-selector.ts";

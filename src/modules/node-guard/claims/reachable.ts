@@ -1,6 +1,6 @@
+import { exemptNamespaces } from "../../../core/installation/installation.ts";
 import type { Json, JsonObject } from "../../../core/json.ts";
 import { controllerOf } from "../../../core/kubernetes/object.ts";
-import { exemptNamespaces } from "../../../core/module/installation.ts";
 import type { Context } from "../../../core/module/module.ts";
 import type { View } from "../../../core/view/view.ts";
 import { type Group, steers } from "../groups/group.ts";

@@ -1,6 +1,6 @@
-import { allow, type Decision, deny, type NeedMore } from "../../../core/evaluate/decision.ts";
-import type { Finding } from "../../../core/evaluate/finding.ts";
-import { failureOf, type Need } from "../../../core/evaluate/need.ts";
+import { allow, type Decision, deny, type NeedMore } from "../../../core/decision/decision.ts";
+import type { Finding } from "../../../core/decision/finding.ts";
+import { failureOf, type Need } from "../../../core/decision/need.ts";
 import { isObject, type JsonObject, stringAt } from "../../../core/json.ts";
 import type { Context } from "../../../core/module/module.ts";
 import type { Group } from "../groups/group.ts";

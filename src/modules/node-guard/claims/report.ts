@@ -1,12 +1,12 @@
-import { allow, type Decision, deny } from "../../../core/evaluate/decision.ts";
+import type { Count } from "../../../core/decision/decision.ts";
+import { allow, type Decision, deny } from "../../../core/decision/decision.ts";
 import type {
   AuditAnnotation,
   Finding,
   FindingEvent,
   ObjectReference,
-  PolicyRef,
-} from "../../../core/evaluate/finding.ts";
-import type { Count } from "../../../core/module/metric.ts";
+} from "../../../core/decision/finding.ts";
+import type { PolicyRef } from "../../../core/policy/policy-ref.ts";
 import type { Group } from "../groups/group.ts";
 import { CLAIMS_TOTAL } from "../metrics.ts";
 import {

@@ -1,4 +1,4 @@
-import { allow, type Result } from "../../../core/evaluate/decision.ts";
+import { allow, type Result } from "../../../core/decision/decision.ts";
 import { at, type Json, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
 import { type Taint, taintsOf } from "../../../core/kubernetes/taints.ts";
 import { tolerates } from "../../../core/kubernetes/tolerations.ts";

@@ -1,5 +1,5 @@
-import { allow, type Result } from "../../../core/evaluate/decision.ts";
-import type { Fact, Facts, Need } from "../../../core/evaluate/need.ts";
+import { allow, type Result } from "../../../core/decision/decision.ts";
+import type { Fact, Facts, Need } from "../../../core/decision/need.ts";
 import { isObject, type JsonObject } from "../../../core/json.ts";
 import { controllerOf, nameOf } from "../../../core/kubernetes/object.ts";
 import type { PodPlacement } from "../../../core/kubernetes/selectors/node-selector.ts";
@@ -11,7 +11,6 @@ import { refusedPod } from "./assign.ts";
 import { CLAIMS, type Claim } from "./claim.ts";
 import {
   blockingGroups,
-  type EvaluatedClaim,
   type EvaluatedClaims,
   evaluateClaim,
   type GuardedPod,
@@ -227,11 +226,11 @@ export function evaluateSelection(
   if ("need" in blocking) return blocking;
   const found = selectionClaims(nodes, blocking.groups, { view, facts });
   if ("need" in found) return found;
-  const evaluated: EvaluatedClaim[] = [];
-  for (const { claim, group, nodes: names } of found.claims) {
-    const claims = evaluateClaim({ claim, groups: [group], nodes: names }, subject, facts);
-    if ("need" in claims) return claims;
-    evaluated.push(...claims.evaluated);
-  }
-  return { evaluated };
+  const all = found.claims.map(({ claim, group, nodes: names }) =>
+    evaluateClaim({ claim, groups: [group], nodes: names }, subject, facts),
+  );
+  const needs = all.flatMap((one) => ("need" in one ? one.need : []));
+  return needs.length > 0
+    ? { need: needs }
+    : { evaluated: all.flatMap((one) => ("evaluated" in one ? one.evaluated : [])) };
 }

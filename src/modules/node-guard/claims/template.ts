@@ -1,5 +1,5 @@
-import { allow, type Result } from "../../../core/evaluate/decision.ts";
-import { describeRequest } from "../../../core/evaluate/request.ts";
+import { allow, type Result } from "../../../core/decision/decision.ts";
+import { describeRequest } from "../../../core/decision/request.ts";
 import { type JsonObject, stringAt } from "../../../core/json.ts";
 import { isBoundSpec } from "../../../core/kubernetes/pod-state.ts";
 import { podTemplateOf, specPath } from "../../../core/kubernetes/workloads.ts";

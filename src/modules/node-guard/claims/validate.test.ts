@@ -16,6 +16,7 @@ import { requestFor } from "../../../../test/builders/request.ts";
 import type { Json, JsonObject } from "../../../core/json.ts";
 
 const ON = { nodeName: "cp-0" };
+const SELECTING = { nodeSelector: { "kubernetes.io/hostname": "cp-0" } };
 const INFORM: Cluster = { groups: [{ ...GROUP, mode: "Inform" }] };
 const failing = { fact: () => ({ failed: "nodes cp-0: 500", status: 500 }) };
 
@@ -153,6 +154,28 @@ describe("rbac", () => {
     );
     expect((await askGuard(binding("cp-0", MALLORY), reviewed(allowed))).allowed).toBe(expected);
   });
+
+  const account = { serviceAccountName: "app" };
+  // Steering, in the mutating phase, asks for the pod's rights alone.
+  test.each([
+    ["an assignment", creating({ ...ON, ...account }), false, [6]],
+    ["a selection", creating({ ...SELECTING, ...account }), false, [3, 3]],
+    ["a selection whose requester is checked", creating({ ...SELECTING, ...account }), true, [3, 6]],
+    ["a binding", binding("cp-0", MALLORY), false, [6]],
+  ])(
+    "asks for the rights in three groups in one round per phase, for %s",
+    async (_, request, both, sizes) => {
+      const three = ["ControlPlane", "Second", "Third"].map((name) => ({
+        ...GROUP,
+        name,
+        rbac: true,
+        checkRequesterOnSelection: both,
+      }));
+      const { rounds } = await askGuard(request, { ...reviewed([]), groups: three });
+      const reviews = rounds.map((needs) => needs.filter((need) => "access" in need).length);
+      expect(reviews.filter((count) => count > 0)).toEqual(sizes);
+    },
+  );
 
   test("refuses if it can't be reviewed, and is off by default", async () => {
     expect(

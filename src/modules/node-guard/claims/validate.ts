@@ -1,4 +1,4 @@
-import { allow, type Result } from "../../../core/evaluate/decision.ts";
+import { allow, type Result } from "../../../core/decision/decision.ts";
 import { at, isObject, type JsonObject } from "../../../core/json.ts";
 import { isBeingDeleted } from "../../../core/kubernetes/object.ts";
 import { isBound } from "../../../core/kubernetes/pod-state.ts";

@@ -1,8 +1,8 @@
 import { z } from "zod";
-import type { Assembly } from "../../../core/evaluate/assembly.ts";
 import { at, isObject, type Json } from "../../../core/json.ts";
 import { nameOf } from "../../../core/kubernetes/object.ts";
 import { matches } from "../../../core/kubernetes/selectors/label-selector.ts";
+import type { Assembly } from "../../../core/module/assembly.ts";
 import type { CommandCode } from "../../../core/module/command.ts";
 import { withoutFallback } from "../fallback/in-force.ts";
 import { missingEmergency } from "../groups/administrators.ts";

@@ -7,7 +7,7 @@ import {
   NOW,
   required,
 } from "../../../../test/builders/guard.ts";
-import type { Fact, Need } from "../../../core/evaluate/need.ts";
+import type { Fact, Need } from "../../../core/decision/need.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import type { CommandPlan, CommandRun } from "../../../core/module/command.ts";
 import { nodeGuard } from "../index.ts";

@@ -1,9 +1,9 @@
-import type { Assembly } from "../../../core/evaluate/assembly.ts";
-import { Draft } from "../../../core/evaluate/draft.ts";
-import { Facts } from "../../../core/evaluate/need.ts";
-import { patchOf } from "../../../core/evaluate/patch.ts";
+import { Draft } from "../../../core/decision/draft.ts";
+import { Facts } from "../../../core/decision/need.ts";
+import { patchOf } from "../../../core/decision/patch.ts";
 import { at, copyOf, isObject, type JsonObject, stringAt } from "../../../core/json.ts";
 import { controllerOf, nameOf, namespaceOf } from "../../../core/kubernetes/object.ts";
+import type { Assembly } from "../../../core/module/assembly.ts";
 import type { CommandCode, CommandSteps, PlannedChange } from "../../../core/module/command.ts";
 import { readPages } from "../../../core/module/command-needs.ts";
 import type { View } from "../../../core/view/view.ts";

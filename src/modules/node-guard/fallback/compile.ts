@@ -1,6 +1,6 @@
+import { controlPlaneOf, type Installation } from "../../../core/installation/installation.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import { checkDnsLabel } from "../../../core/kubernetes/names.ts";
-import { controlPlaneOf, type Installation } from "../../../core/module/installation.ts";
 import type { ManagedObjects } from "../../../core/module/module.ts";
 import type { View } from "../../../core/view/view.ts";
 import { LIFECYCLE_IDENTITIES } from "../claims/node-labels.ts";

@@ -1,7 +1,7 @@
+import type { Installation } from "../../../core/installation/installation.ts";
 import { equal, type JsonObject, stringAt } from "../../../core/json.ts";
 import { withoutPolicyDefaults } from "../../../core/kubernetes/admission-policy.ts";
 import { nameOf } from "../../../core/kubernetes/object.ts";
-import type { Installation } from "../../../core/module/installation.ts";
 import type { Read } from "../../../core/module/module.ts";
 import type { View } from "../../../core/view/view.ts";
 import type { Group } from "../groups/group.ts";

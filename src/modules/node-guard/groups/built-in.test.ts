@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { askGuard, creating, user } from "../../../../test/builders/guard.ts";
-import type { AdmissionRequest } from "../../../core/evaluate/request.ts";
+import type { AdmissionRequest } from "../../../core/decision/request.ts";
+import { DEFAULT_INSTALLATION } from "../../../core/installation/installation.ts";
 import { matches } from "../../../core/kubernetes/selectors/label-selector.ts";
-import { DEFAULT_INSTALLATION } from "../../../core/module/installation.ts";
 import { isLifecycleIdentity, LIFECYCLE_IDENTITIES } from "../claims/node-labels.ts";
 import { ADMINISTRATORS } from "./administrators.ts";
 import { builtInGroups, KUBERNETES_ENTRIES } from "./built-in.ts";

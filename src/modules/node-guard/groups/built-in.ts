@@ -1,4 +1,4 @@
-import type { Installation } from "../../../core/module/installation.ts";
+import type { Installation } from "../../../core/installation/installation.ts";
 import { OWN_NAMES } from "../../../core/registration/names.ts";
 import { CONTROL_PLANE } from "./group.ts";
 import { type BuiltInEntry, OPENSHIFT_ENTRIES } from "./openshift-entries.ts";

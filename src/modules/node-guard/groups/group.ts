@@ -1,6 +1,6 @@
-import type { PolicyRef } from "../../../core/evaluate/finding.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import type { CompiledSelector } from "../../../core/kubernetes/selectors/label-selector.ts";
+import type { PolicyRef } from "../../../core/policy/policy-ref.ts";
 import type { EntryIndex } from "./principals.ts";
 
 /** From weak to strong. */

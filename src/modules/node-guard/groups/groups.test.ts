@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { Assembly } from "../../../core/evaluate/assembly.ts";
+import { Gates } from "../../../core/installation/gates.ts";
+import { DEFAULT_INSTALLATION, type Installation } from "../../../core/installation/installation.ts";
 import type { JsonObject } from "../../../core/json.ts";
-import { Gates } from "../../../core/module/gates.ts";
-import { DEFAULT_INSTALLATION, type Installation } from "../../../core/module/installation.ts";
+import { Assembly } from "../../../core/module/assembly.ts";
 import { nodeGuard } from "../index.ts";
 import { GATE } from "../settings.ts";
 import { steers } from "./group.ts";

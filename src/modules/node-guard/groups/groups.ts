@@ -1,5 +1,5 @@
+import type { Installation } from "../../../core/installation/installation.ts";
 import { listAt } from "../../../core/json.ts";
-import type { Installation } from "../../../core/module/installation.ts";
 import type { View } from "../../../core/view/view.ts";
 import { builtInOf, inlinePolicy } from "../settings.ts";
 import { builtInGroups } from "./built-in.ts";

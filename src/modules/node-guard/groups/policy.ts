@@ -1,9 +1,9 @@
-import type { PolicyRef } from "../../../core/evaluate/finding.ts";
 import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
 import { nameOf } from "../../../core/kubernetes/object.ts";
 import { type CompiledSelector, compileSelector } from "../../../core/kubernetes/selectors/label-selector.ts";
 import type { Path } from "../../../core/path.ts";
 import type { Prepared } from "../../../core/policy/kind.ts";
+import type { PolicyRef } from "../../../core/policy/policy-ref.ts";
 import { type Problem, problem, warningProblem } from "../../../core/policy/problem.ts";
 import {
   EMERGENCY_LISTS,

@@ -2,12 +2,12 @@ import { expect, test } from "vitest";
 import { atOnce } from "../../../../test/builders/evaluation.ts";
 import { outside } from "../../../../test/builders/outside.ts";
 import { requestFor } from "../../../../test/builders/request.ts";
-import { Assembly } from "../../../core/evaluate/assembly.ts";
+import type { AdmissionRequest } from "../../../core/decision/request.ts";
 import { evaluate } from "../../../core/evaluate/evaluate.ts";
-import type { AdmissionRequest } from "../../../core/evaluate/request.ts";
+import { Gates } from "../../../core/installation/gates.ts";
+import { DEFAULT_INSTALLATION } from "../../../core/installation/installation.ts";
 import { at, type JsonObject } from "../../../core/json.ts";
-import { Gates } from "../../../core/module/gates.ts";
-import { DEFAULT_INSTALLATION } from "../../../core/module/installation.ts";
+import { Assembly } from "../../../core/module/assembly.ts";
 import { nodeGuard } from "../index.ts";
 import { GATE } from "../settings.ts";
 

@@ -1,6 +1,6 @@
-import { allow, type Result } from "../../../core/evaluate/decision.ts";
-import type { Finding } from "../../../core/evaluate/finding.ts";
-import { nameIn } from "../../../core/evaluate/status.ts";
+import { allow, type Result } from "../../../core/decision/decision.ts";
+import type { Finding } from "../../../core/decision/finding.ts";
+import { nameIn } from "../../../core/decision/status.ts";
 import { stringAt } from "../../../core/json.ts";
 import type { Hook } from "../../../core/module/hook.ts";
 import type { Context } from "../../../core/module/module.ts";

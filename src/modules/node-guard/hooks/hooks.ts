@@ -1,9 +1,13 @@
+import type { Gates } from "../../../core/installation/gates.ts";
+import {
+  controlPlaneOf,
+  exemptNamespaces,
+  type Installation,
+} from "../../../core/installation/installation.ts";
 import { nameOf } from "../../../core/kubernetes/object.ts";
 import { hasMatchConditions } from "../../../core/kubernetes/versions.ts";
 import type { WorkloadKind } from "../../../core/kubernetes/workloads.ts";
-import type { Gates } from "../../../core/module/gates.ts";
 import type { Hook, Rule } from "../../../core/module/hook.ts";
-import { controlPlaneOf, exemptNamespaces, type Installation } from "../../../core/module/installation.ts";
 import type { View } from "../../../core/view/view.ts";
 import { ACCESS_SUBRESOURCES } from "../claims/access.ts";
 import { ASSIGN_HOOK, PODS_HOOK } from "../claims/validate.ts";

@@ -1,5 +1,5 @@
-import type { NeedMore } from "../../../core/evaluate/decision.ts";
-import type { Facts } from "../../../core/evaluate/need.ts";
+import type { NeedMore } from "../../../core/decision/decision.ts";
+import type { Facts } from "../../../core/decision/need.ts";
 import { at, type Json, type JsonObject, listAt } from "../../../core/json.ts";
 import { labelsOf } from "../../../core/kubernetes/object.ts";
 import { matches } from "../../../core/kubernetes/selectors/label-selector.ts";

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { Assembly } from "../../../core/evaluate/assembly.ts";
-import { Facts, type Need } from "../../../core/evaluate/need.ts";
+import { Facts, type Need } from "../../../core/decision/need.ts";
+import { Gates } from "../../../core/installation/gates.ts";
+import { DEFAULT_INSTALLATION } from "../../../core/installation/installation.ts";
 import { type JsonObject, listAt } from "../../../core/json.ts";
-import { Gates } from "../../../core/module/gates.ts";
-import { DEFAULT_INSTALLATION } from "../../../core/module/installation.ts";
+import { Assembly } from "../../../core/module/assembly.ts";
 import type { ReconcileResult } from "../../../core/module/reconciler.ts";
 import { compileAll } from "../fallback/compile.ts";
 import { nodeGuard } from "../index.ts";

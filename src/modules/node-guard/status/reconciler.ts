@@ -1,4 +1,4 @@
-import type { NeedMore } from "../../../core/evaluate/decision.ts";
+import type { NeedMore } from "../../../core/decision/decision.ts";
 import { at, equal, isObject, type JsonObject, stringAt } from "../../../core/json.ts";
 import { nameOf } from "../../../core/kubernetes/object.ts";
 import type { Figure } from "../../../core/module/metric.ts";

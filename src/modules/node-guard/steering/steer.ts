@@ -1,7 +1,7 @@
-import { allow, type Result } from "../../../core/evaluate/decision.ts";
-import type { Draft } from "../../../core/evaluate/draft.ts";
-import type { Finding } from "../../../core/evaluate/finding.ts";
-import { describeRequest } from "../../../core/evaluate/request.ts";
+import { allow, type Result } from "../../../core/decision/decision.ts";
+import type { Draft } from "../../../core/decision/draft.ts";
+import type { Finding } from "../../../core/decision/finding.ts";
+import { describeRequest } from "../../../core/decision/request.ts";
 import { isObject, type Json, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
 import { isBeingDeleted, isMirrorPod, nameOf } from "../../../core/kubernetes/object.ts";
 import { isBoundSpec, isGatedSpec } from "../../../core/kubernetes/pod-state.ts";

@@ -1,5 +1,6 @@
 import { type Json, type JsonObject, listAt, own, stringAt } from "../../../core/json.ts";
 import { annotationsOf, labelsOf, nameOf } from "../../../core/kubernetes/object.ts";
+import type { TaintLedger } from "../ledger/ledger-lines.ts";
 import { type NodeRecord, type Recorded, recordedValue, recordOf } from "../ledger/record.ts";
 import type { Ownership } from "../rules/ownership.ts";
 import type { RuledTaint } from "../rules/rule.ts";
@@ -25,11 +26,6 @@ export interface NodeDifference {
   readonly record: NodeRecord;
   /** A taint may have to be removed, which only the ledger can decide. */
   readonly needsLedger: boolean;
-}
-
-/** The taints that rules have set so far, and on which nodes. */
-export interface TaintLedger {
-  readonly includes: (taint: RuledTaint, node: string) => boolean;
 }
 
 /** For a preview, which shows every possible change: every recorded taint counts as usher's. */

@@ -1,5 +1,5 @@
-import { allow, type Decision } from "../../../core/evaluate/decision.ts";
-import type { Finding } from "../../../core/evaluate/finding.ts";
+import { allow, type Decision } from "../../../core/decision/decision.ts";
+import type { Finding } from "../../../core/decision/finding.ts";
 import { listAt, stringAt } from "../../../core/json.ts";
 import { labelsOf, nameOf } from "../../../core/kubernetes/object.ts";
 import { isNodeIdentity } from "../../../core/kubernetes/principals.ts";

@@ -1,7 +1,7 @@
-import type { PatchOperation } from "../../../core/evaluate/patch.ts";
+import type { PatchOperation } from "../../../core/decision/patch.ts";
+import type { Installation } from "../../../core/installation/installation.ts";
 import { isObject, type Json, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
 import { annotationsOf, labelsOf } from "../../../core/kubernetes/object.ts";
-import type { Installation } from "../../../core/module/installation.ts";
 import type { Cleanup } from "../../../core/module/module.ts";
 import { pointer } from "../../../core/path.ts";
 import { RECORD, recordText } from "../ledger/record.ts";

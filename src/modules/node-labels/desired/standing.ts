@@ -1,6 +1,6 @@
-import type { Assembly } from "../../../core/evaluate/assembly.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import { annotationsOf, isBeingDeleted, labelsOf, nameOf } from "../../../core/kubernetes/object.ts";
+import type { Assembly } from "../../../core/module/assembly.ts";
 import type { Standing, StandingChange, StandingValue } from "../../../core/module/standing.ts";
 import { byText } from "../../../core/order.ts";
 import type { Path } from "../../../core/path.ts";

@@ -1,6 +1,10 @@
-import type { TaintLedger } from "../desired/difference.ts";
 import { literalPrefix, readPattern } from "../rules/pattern.ts";
 import type { NodeRule, RuledTaint } from "../rules/rule.ts";
+
+/** The taints that rules have set so far, and on which nodes. */
+export interface TaintLedger {
+  readonly includes: (taint: RuledTaint, node: string) => boolean;
+}
 
 /** A rule without patterns may match a node of any name. */
 const ANY = ".*";

@@ -1,11 +1,11 @@
-import { type NeedMore, need } from "../../../core/evaluate/decision.ts";
-import { failureOf, type Need } from "../../../core/evaluate/need.ts";
+import { type NeedMore, need } from "../../../core/decision/decision.ts";
+import { failureOf, type Need } from "../../../core/decision/need.ts";
 import { isObject, type JsonObject, stringAt } from "../../../core/json.ts";
 import type { PlannedWrite, ReconcileContext, ReconcileResult } from "../../../core/module/reconciler.ts";
 import { OWN_LABELS } from "../../../core/registration/names.ts";
-import type { TaintLedger } from "../desired/difference.ts";
 import type { NodeRule } from "../rules/rule.ts";
 import type { RuleIndex } from "../rules/rule-index.ts";
+import type { TaintLedger } from "./ledger-lines.ts";
 import { LedgerLines, linesOf } from "./ledger-lines.ts";
 
 /**

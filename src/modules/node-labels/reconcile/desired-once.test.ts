@@ -9,8 +9,8 @@ import {
   set,
   stored,
 } from "../../../../test/builders/node-reconcile.ts";
-import type { Assembly } from "../../../core/evaluate/assembly.ts";
 import type { JsonObject } from "../../../core/json.ts";
+import type { Assembly } from "../../../core/module/assembly.ts";
 import { RuleIndex } from "../rules/rule-index.ts";
 import { nodeKey } from "./keys.ts";
 

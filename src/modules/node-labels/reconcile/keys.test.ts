@@ -12,8 +12,8 @@ import {
   SWEEP,
   set,
 } from "../../../../test/builders/node-reconcile.ts";
-import type { Assembly } from "../../../core/evaluate/assembly.ts";
 import { nameOf } from "../../../core/kubernetes/object.ts";
+import type { Assembly } from "../../../core/module/assembly.ts";
 import { describeKey } from "../../../core/module/reconciler.ts";
 import type { Change } from "../../../core/view/view.ts";
 import { RuleIndex } from "../rules/rule-index.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import type { Assembly } from "../../../core/evaluate/assembly.ts";
 import type { Json } from "../../../core/json.ts";
 import { isBeingDeleted, nameOf } from "../../../core/kubernetes/object.ts";
+import type { Assembly } from "../../../core/module/assembly.ts";
 import type { CommandCode, ReportItem } from "../../../core/module/command.ts";
 import type { Code } from "../../../core/module/module.ts";
 import { byText } from "../../../core/order.ts";

@@ -1,5 +1,5 @@
-import { type NeedMore, need } from "../../../core/evaluate/decision.ts";
-import { failureOf, type Need } from "../../../core/evaluate/need.ts";
+import { type NeedMore, need } from "../../../core/decision/decision.ts";
+import { failureOf, type Need } from "../../../core/decision/need.ts";
 import { isObject, type JsonObject, stringAt } from "../../../core/json.ts";
 import { isBeingDeleted, nameOf } from "../../../core/kubernetes/object.ts";
 import type { PlannedWrite, ReconcileContext, ReconcileResult } from "../../../core/module/reconciler.ts";

@@ -1,19 +1,19 @@
-import { refOf } from "../../../core/evaluate/assembly.ts";
-import type { NeedMore } from "../../../core/evaluate/decision.ts";
-import type { EventToWrite } from "../../../core/evaluate/effects.ts";
+import type { NeedMore } from "../../../core/decision/decision.ts";
+import type { EventToWrite } from "../../../core/decision/finding.ts";
 import { equal, isObject, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
 import { isBeingDeleted, nameOf } from "../../../core/kubernetes/object.ts";
 import { liveObject, type ReconcileContext, type ReconcileResult } from "../../../core/module/reconciler.ts";
 import { checkObject } from "../../../core/policy/check.ts";
+import { refOf } from "../../../core/policy/policy-ref.ts";
 import { labels, ownedLabels } from "../kinds.ts";
 import { FINALIZER, livePredecessor } from "../predecessor.ts";
-import { conflictsOf, nodesOf } from "../rules/conflicts.ts";
+import { conflictsOf, nodesOf, type RuleConflict } from "../rules/conflicts.ts";
 import type { NodeRule } from "../rules/rule.ts";
 import type { RuleIndex } from "../rules/rule-index.ts";
 import { inertBecause } from "../settings.ts";
 import { LABELS, type NodeLabelsKey, nodeKey, type PolicyKey } from "./keys.ts";
 import type { NodeLabelsState } from "./state.ts";
-import { listed, type RuleConflict, type RuleState, statusOfOwnership, statusOfRule } from "./status.ts";
+import { listed, type RuleState, statusOfOwnership, statusOfRule } from "./status.ts";
 
 type Result = ReconcileResult<NodeLabelsKey>;
 type Context = ReconcileContext<NodeLabelsKey>;

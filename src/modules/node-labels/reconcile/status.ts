@@ -9,6 +9,7 @@ import {
   validity,
 } from "../../../core/policy/condition.ts";
 import type { Problem } from "../../../core/policy/problem.ts";
+import type { RuleConflict } from "../rules/conflicts.ts";
 
 const conditionList = conditions(
   "Latest observations of the object's state. Valid: whether all of it is valid. Conflict: whether another rule sets a different value. Applied: whether all nodes could be written. Alone: whether no other system sets node labels.",
@@ -46,13 +47,6 @@ export const ruleStatus = z.strictObject({
 });
 
 export const ownershipStatus = z.strictObject({ observedGeneration, conditions: conditionList });
-
-export interface RuleConflict {
-  readonly key: string;
-  readonly with: string;
-  readonly wins: boolean;
-  readonly nodes: number;
-}
 
 /** The observations of a rule. */
 export interface RuleState {

@@ -2,7 +2,6 @@ import type { JsonObject } from "../../../core/json.ts";
 import { labelsOf, nameOf } from "../../../core/kubernetes/object.ts";
 import { compareText } from "../../../core/order.ts";
 import type { View } from "../../../core/view/view.ts";
-import type { RuleConflict } from "../reconcile/status.ts";
 import { compareRules, type NodeRule } from "./rule.ts";
 import type { RuleIndex } from "./rule-index.ts";
 
@@ -12,6 +11,14 @@ export function nodesOf(rule: NodeRule, index: RuleIndex, view: View): JsonObjec
   for (const node of view.list("nodes"))
     if (index.matches(rule, nameOf(node), labelsOf(node))) nodes.push(node);
   return nodes;
+}
+
+/** A key that another rule sets to a different value. */
+export interface RuleConflict {
+  readonly key: string;
+  readonly with: string;
+  readonly wins: boolean;
+  readonly nodes: number;
 }
 
 /**

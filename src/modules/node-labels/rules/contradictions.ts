@@ -1,7 +1,7 @@
-import { policyName } from "../../../core/evaluate/finding.ts";
 import { labelsMatching } from "../../../core/kubernetes/selectors/label-selector.ts";
 import type { PolicyProblem, WrittenPolicy } from "../../../core/module/module.ts";
 import type { Path } from "../../../core/path.ts";
+import { policyName } from "../../../core/policy/policy-ref.ts";
 import { idle, PROBLEM } from "../../../core/policy/problem.ts";
 import { compareRules, type NodeRule } from "./rule.ts";
 import type { RulePolicy } from "./rule-index.ts";

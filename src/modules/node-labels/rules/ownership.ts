@@ -1,8 +1,8 @@
-import type { PolicyRef } from "../../../core/evaluate/finding.ts";
 import { at, isObject, type JsonObject, stringAt } from "../../../core/json.ts";
 import { checkSubdomain } from "../../../core/kubernetes/names.ts";
 import { isBeingDeleted } from "../../../core/kubernetes/object.ts";
 import type { Prepared } from "../../../core/policy/kind.ts";
+import type { PolicyRef } from "../../../core/policy/policy-ref.ts";
 import { type Problem, problem } from "../../../core/policy/problem.ts";
 import { isKubernetesDomain, isProtected, partsOf } from "./label-keys.ts";
 import { type NamePattern, type PatternProblem, readPattern } from "./pattern.ts";

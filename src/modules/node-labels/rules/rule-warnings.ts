@@ -1,5 +1,5 @@
+import type { Installation } from "../../../core/installation/installation.ts";
 import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
-import type { Installation } from "../../../core/module/installation.ts";
 import { idle, PROBLEM, type Problem, warningProblem } from "../../../core/policy/problem.ts";
 import { inertBecause, settingsOf } from "../settings.ts";
 import { admittedAtRegistration, isRole, partsOf } from "./label-keys.ts";

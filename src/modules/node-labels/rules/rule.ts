@@ -1,4 +1,3 @@
-import type { PolicyRef } from "../../../core/evaluate/finding.ts";
 import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
 import { checkAnnotationKey, checkLabelKey, checkLabelValue } from "../../../core/kubernetes/names.ts";
 import { isBeingDeleted } from "../../../core/kubernetes/object.ts";
@@ -7,6 +6,7 @@ import { TAINT_EFFECTS } from "../../../core/kubernetes/taints.ts";
 import { compareText } from "../../../core/order.ts";
 import type { Path } from "../../../core/path.ts";
 import type { Prepared } from "../../../core/policy/kind.ts";
+import type { PolicyRef } from "../../../core/policy/policy-ref.ts";
 import { type Problem, problem } from "../../../core/policy/problem.ts";
 import { isProtected } from "./label-keys.ts";
 import { ACKNOWLEDGE, acknowledged } from "./ownership.ts";

@@ -3,14 +3,15 @@
  * MutatingAdmissionPolicy for each policy, and those that do not meet what a policy enforces are refused by a
  * ValidatingAdmissionPolicy.
  */
-import { type PolicyRef, policyKey, policyName } from "../../../core/evaluate/finding.ts";
+
+import { exemptNamespaces, type Installation } from "../../../core/installation/installation.ts";
 import { equal, type Json, type JsonObject, listAt } from "../../../core/json.ts";
 import { admissionPolicy, celString, celValue, selectorObject } from "../../../core/kubernetes/cel.ts";
 import { MIRROR_ANNOTATION } from "../../../core/kubernetes/object.ts";
 import { POD } from "../../../core/kubernetes/workloads.ts";
 import type { CompileContext, CompiledPolicy, LeftOut } from "../../../core/module/compile.ts";
 import { notCompiled, withinBudget } from "../../../core/module/compile.ts";
-import { exemptNamespaces, type Installation } from "../../../core/module/installation.ts";
+import { type PolicyRef, policyKey, policyName } from "../../../core/policy/policy-ref.ts";
 import { wantedOf } from "../criteria/criterion.ts";
 import { nodeSelector } from "../criteria/node-selector.ts";
 import { requiredNodeAffinity } from "../criteria/required-node-affinity.ts";

@@ -2,11 +2,12 @@
  * The requirements of a policy as validations of new pods, by the meaning that `unmet` of each criterion gives them: a
  * stronger requirement meets a weaker one, a wider toleration a narrower one.
  */
-import { type PolicyRef, policyName } from "../../../core/evaluate/finding.ts";
+
 import { isObject, type Json, type JsonObject, listAt, own, stringAt } from "../../../core/json.ts";
 import { celString, celValue } from "../../../core/kubernetes/cel.ts";
 import { parseInt64 } from "../../../core/kubernetes/selectors/integer.ts";
 import { fieldPath, type Path } from "../../../core/path.ts";
+import { type PolicyRef, policyName } from "../../../core/policy/policy-ref.ts";
 import type { Criteria, Criterion } from "../criteria/criterion.ts";
 import type { NodeSelector } from "../criteria/node-selector.ts";
 import { isMatchable, parseTerm, REQUIRED_NODE_AFFINITY } from "../criteria/node-term.ts";

@@ -1,8 +1,8 @@
-import type { Draft } from "../../../core/evaluate/draft.ts";
-import type { PolicyRef } from "../../../core/evaluate/finding.ts";
+import type { Draft } from "../../../core/decision/draft.ts";
 import { canonical, type Json, type JsonObject } from "../../../core/json.ts";
 import type { WorkloadKind } from "../../../core/kubernetes/workloads.ts";
 import { type Path, pointer } from "../../../core/path.ts";
+import type { PolicyRef } from "../../../core/policy/policy-ref.ts";
 import type { Criteria, Limits } from "./criterion.ts";
 import { KnownLists } from "./known-list.ts";
 import { ParsedTerms } from "./node-term.ts";

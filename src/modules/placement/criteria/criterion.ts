@@ -1,10 +1,10 @@
 import type { z } from "zod";
+import type { Origin } from "../../../core/decision/draft.ts";
 import type { Json, JsonObject } from "../../../core/json.ts";
 import type { Access } from "../../../core/module/module.ts";
 import type { Path } from "../../../core/path.ts";
 import type { CelRule } from "../../../core/policy/kind.ts";
 import type { Problem } from "../../../core/policy/problem.ts";
-import type { Origin } from "../../../core/provenance/annotation.ts";
 import type { Unchanged } from "../../../core/provenance/provenance.ts";
 import type { MergeContext } from "./context.ts";
 import type { Report } from "./report.ts";

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import type { Draft } from "../../../core/evaluate/draft.ts";
+import type { Draft } from "../../../core/decision/draft.ts";
 import { at, canonical, isObject, type Json, type JsonObject, listAt, own } from "../../../core/json.ts";
 import { typeName } from "../../../core/kubernetes/field-error.ts";
 import { type Path, pointer } from "../../../core/path.ts";

@@ -5,9 +5,9 @@ import { impliedBy, type LabelRequirement } from "../../../core/kubernetes/selec
 import { valuesOf } from "../../../core/kubernetes/selectors/values.ts";
 import { type Path, pointer, steps } from "../../../core/path.ts";
 import { type Problem, problem } from "../../../core/policy/problem.ts";
-import { labelKeys } from "../policy/cel-rules.ts";
 import { injectionText, type MergeContext } from "./context.ts";
 import { type Criteria, type Criterion, MUTABLE_WHILE_GATED, wantedOf } from "./criterion.ts";
+import { labelKeys } from "./label-keys.ts";
 import { admitsLabel, isMatchable, REQUIRED_TERMS } from "./node-term.ts";
 import type { Report } from "./report.ts";
 import type { ComparedPod } from "./unmet.ts";

@@ -1,7 +1,8 @@
-import type { Finding, FindingEvent, PolicyRef } from "../../../core/evaluate/finding.ts";
-import { policyName } from "../../../core/evaluate/finding.ts";
+import type { Finding, FindingEvent } from "../../../core/decision/finding.ts";
 import type { Json } from "../../../core/json.ts";
 import type { Path } from "../../../core/path.ts";
+import type { PolicyRef } from "../../../core/policy/policy-ref.ts";
+import { policyName } from "../../../core/policy/policy-ref.ts";
 import type { MergeContext, PlacementRequest } from "./context.ts";
 
 /** Warnings about deliberate omissions come after those about failures. */

@@ -1,9 +1,9 @@
 import { z } from "zod";
+import type { EventToWrite } from "../../../core/decision/finding.ts";
 import { DRIFT_STATES, type Injection, type InjectionState } from "../../../core/drift/compare-injections.ts";
-import type { EventToWrite } from "../../../core/evaluate/effects.ts";
 import { fairShare } from "../../../core/evaluate/fair-share.ts";
-import type { PolicyRef } from "../../../core/evaluate/finding.ts";
 import type { JsonObject } from "../../../core/json.ts";
+import type { PolicyRef } from "../../../core/policy/policy-ref.ts";
 
 /** Some to start with; `usher placement status` lists all. */
 const MOST_EXAMPLES = 10;

@@ -1,7 +1,7 @@
+import { type NeedMore, need } from "../../../core/decision/decision.ts";
+import type { Need } from "../../../core/decision/need.ts";
+import { resourceName } from "../../../core/decision/request.ts";
 import { type ObjectDrift, requestReapply, scanObject } from "../../../core/drift/drift-scan.ts";
-import { type NeedMore, need } from "../../../core/evaluate/decision.ts";
-import type { Need } from "../../../core/evaluate/need.ts";
-import { resourceName } from "../../../core/evaluate/request.ts";
 import { isObject, type JsonObject, stringAt } from "../../../core/json.ts";
 import { nameOf, namespaceOf } from "../../../core/kubernetes/object.ts";
 import type { WorkloadKind } from "../../../core/kubernetes/workloads.ts";

@@ -1,9 +1,9 @@
+import { type Fact, type Facts, failureOf, type Need, needKey } from "../../../core/decision/need.ts";
 import { type ObjectDrift, scannedKinds, scanObject, scanPage } from "../../../core/drift/drift-scan.ts";
-import type { Assembly } from "../../../core/evaluate/assembly.ts";
-import { type Fact, type Facts, failureOf, type Need, needKey } from "../../../core/evaluate/need.ts";
 import { at, isObject, type JsonObject } from "../../../core/json.ts";
 import { nameOf, namespaceOf } from "../../../core/kubernetes/object.ts";
 import { specPath, type WorkloadKind } from "../../../core/kubernetes/workloads.ts";
+import type { Assembly } from "../../../core/module/assembly.ts";
 import type { Module } from "../../../core/module/module.ts";
 import { valuesIn } from "../criteria/work-limit.ts";
 import { DriftCounts } from "./drift-counts.ts";

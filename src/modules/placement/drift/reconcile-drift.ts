@@ -1,15 +1,14 @@
-import { refOf } from "../../../core/evaluate/assembly.ts";
-import { type NeedMore, need } from "../../../core/evaluate/decision.ts";
-import type { EventToWrite } from "../../../core/evaluate/effects.ts";
-import { policyKey } from "../../../core/evaluate/finding.ts";
+import { type NeedMore, need } from "../../../core/decision/decision.ts";
+import type { EventToWrite } from "../../../core/decision/finding.ts";
 import { equal } from "../../../core/json.ts";
 import { nameOf } from "../../../core/kubernetes/object.ts";
 import type { Module } from "../../../core/module/module.ts";
 import type { ReconcileContext, ReconcileResult } from "../../../core/module/reconciler.ts";
 import { kindResource } from "../../../core/policy/kind.ts";
+import { policyKey, refOf } from "../../../core/policy/policy-ref.ts";
 import type { PlacementKey } from "../reconciler.ts";
+import type { PlacementState } from "../reconciler-state.ts";
 import { repairsDrift } from "../settings.ts";
-import type { DriftState } from "./drift-state.ts";
 import { DriftWalk } from "./drift-walk.ts";
 
 type Result = ReconcileResult<PlacementKey>;
@@ -31,7 +30,11 @@ const BETWEEN_PAGES_S = 0.1;
 const AFTER_FAILURE_S = 5;
 
 /** One page of the leader's drift scan; the counts of a complete scan go to the status of policies, to events and to a metric. */
-export function reconcileDriftScan(module: Module, state: DriftState, context: Context): Result | NeedMore {
+export function reconcileDriftScan(
+  module: Module,
+  state: PlacementState,
+  context: Context,
+): Result | NeedMore {
   const { assembly, now, facts } = context;
   if (assembly === undefined) return { writes: [] };
   if (state.walk === undefined) {
@@ -58,7 +61,7 @@ export function reconcileDriftScan(module: Module, state: DriftState, context: C
 }
 
 /** Milliseconds until a scan is due; zero or less: now. */
-function untilNext(state: DriftState, now: number): number {
+function untilNext(state: PlacementState, now: number): number {
   if (state.debounced !== state.changes) {
     state.debounced = state.changes;
     state.debouncedUntil = now + DEBOUNCE_MS;
@@ -70,7 +73,7 @@ function untilNext(state: DriftState, now: number): number {
   return due - now;
 }
 
-function finish(module: Module, state: DriftState, walk: DriftWalk, { view, now }: Context): Result {
+function finish(module: Module, state: PlacementState, walk: DriftWalk, { view, now }: Context): Result {
   const before = state.counts;
   const { counts } = walk;
   state.counts = counts;

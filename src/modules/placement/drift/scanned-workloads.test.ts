@@ -6,9 +6,9 @@ import { controlledBy, deployment, pod, workload } from "../../../../test/builde
 import { came, clusterPolicy, namespace } from "../../../../test/builders/policy.ts";
 import { requestFor } from "../../../../test/builders/request.ts";
 import { accessVerbs } from "../../../../test/builders/rights.ts";
+import { Facts } from "../../../core/decision/need.ts";
 import { type ObjectDrift, scanObject } from "../../../core/drift/drift-scan.ts";
 import { evaluate } from "../../../core/evaluate/evaluate.ts";
-import { Facts } from "../../../core/evaluate/need.ts";
 import { at, isObject, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
 import { groupVersionOf } from "../../../core/kubernetes/object.ts";
 import { workloadTable } from "../../../core/kubernetes/workloads.ts";

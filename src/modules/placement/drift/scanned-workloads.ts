@@ -1,4 +1,3 @@
-import type { DriftScan } from "../../../core/drift/drift-scan.ts";
 import { isObject, type JsonObject } from "../../../core/json.ts";
 import {
   controllerOf,
@@ -9,14 +8,15 @@ import {
 import { isFinished, UNBOUND_PODS, unboundSpec } from "../../../core/kubernetes/pod-state.ts";
 import {
   BUILT_IN_WORKLOADS,
+  isPod,
   type WorkloadKind,
   type WorkloadTable,
 } from "../../../core/kubernetes/workloads.ts";
-import type { Access, AccessToEach } from "../../../core/module/module.ts";
+import type { Access, AccessToEach, DriftScan } from "../../../core/module/module.ts";
 import { provenanceOf } from "../../../core/provenance/annotation.ts";
 import { REAPPLY } from "../../../core/provenance/reapply.ts";
 import { mutabilityOf } from "../place/mutability.ts";
-import { isPod, leftAlone } from "../select/eligibility.ts";
+import { leftAlone } from "../select/eligibility.ts";
 import { PLACED, placedWorkloads, REPAIRS_DRIFT } from "../settings.ts";
 
 /** Which stored workloads are scanned, and how a policy is reapplied to them. */

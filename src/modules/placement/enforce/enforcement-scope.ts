@@ -1,11 +1,16 @@
-import type { AdmissionRequest } from "../../../core/evaluate/request.ts";
+import type { AdmissionRequest } from "../../../core/decision/request.ts";
+import type { Installation } from "../../../core/installation/installation.ts";
 import { at, equal, isObject, type JsonObject } from "../../../core/json.ts";
 import { isBeingDeleted, isMirrorPod, labelsOf } from "../../../core/kubernetes/object.ts";
 import { matchesActor, serviceAccountOf } from "../../../core/kubernetes/principals.ts";
-import { type PodTemplate, podTemplateOf, type WorkloadKind } from "../../../core/kubernetes/workloads.ts";
-import type { Installation } from "../../../core/module/installation.ts";
+import {
+  isPod,
+  type PodTemplate,
+  podTemplateOf,
+  type WorkloadKind,
+} from "../../../core/kubernetes/workloads.ts";
 import { CRITERIA_FIELDS } from "../criteria/criteria.ts";
-import { isPod, ownedBy } from "../select/eligibility.ts";
+import { ownedBy } from "../select/eligibility.ts";
 import { trustedControllers } from "../settings.ts";
 
 /** The part of a request that enforcement evaluates. */

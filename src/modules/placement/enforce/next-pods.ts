@@ -1,9 +1,8 @@
-import { allow, type Decision, type NeedMore, need } from "../../../core/evaluate/decision.ts";
+import { allow, type Decision, type NeedMore, need } from "../../../core/decision/decision.ts";
+import type { Finding } from "../../../core/decision/finding.ts";
+import type { Need } from "../../../core/decision/need.ts";
+import { type AdmissionRequest, resourceName } from "../../../core/decision/request.ts";
 import { draftOf } from "../../../core/evaluate/evaluate-hooks.ts";
-import type { Finding } from "../../../core/evaluate/finding.ts";
-import { policyName } from "../../../core/evaluate/finding.ts";
-import type { Need } from "../../../core/evaluate/need.ts";
-import { type AdmissionRequest, resourceName } from "../../../core/evaluate/request.ts";
 import { at, isObject, type JsonObject } from "../../../core/json.ts";
 import { isBeingDeleted, labelsOf } from "../../../core/kubernetes/object.ts";
 import {
@@ -14,6 +13,7 @@ import {
 } from "../../../core/kubernetes/workloads.ts";
 import type { Context } from "../../../core/module/module.ts";
 import { fieldPath } from "../../../core/path.ts";
+import { policyName } from "../../../core/policy/policy-ref.ts";
 import { ComparedPod, unmetRequirements } from "../criteria/unmet.ts";
 import { WorkLimits } from "../criteria/work-limit.ts";
 import type { Policies } from "../place/decision.ts";

@@ -7,8 +7,8 @@ import { controlledBy, pod, workload } from "../../../../test/builders/pod.ts";
 import { came, clusterPolicy } from "../../../../test/builders/policy.ts";
 import { requestFor } from "../../../../test/builders/request.ts";
 import { evaluate } from "../../../core/evaluate/evaluate.ts";
+import { DEFAULT_INSTALLATION } from "../../../core/installation/installation.ts";
 import type { JsonObject } from "../../../core/json.ts";
-import { DEFAULT_INSTALLATION } from "../../../core/module/installation.ts";
 import { placement } from "../index.ts";
 
 const SELECTED = { app: "etcd" };

@@ -2,9 +2,9 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { assemblyOf } from "../../../../test/builders/evaluation.ts";
 import { came, clusterPolicy, namespace, namespacedPolicy } from "../../../../test/builders/policy.ts";
+import { DEFAULT_INSTALLATION, type Installation } from "../../../core/installation/installation.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import type { Hook } from "../../../core/module/hook.ts";
-import { DEFAULT_INSTALLATION, type Installation } from "../../../core/module/installation.ts";
 import { webhookConfigurations } from "../../../core/registration/webhooks.ts";
 import { placement } from "../index.ts";
 

@@ -1,5 +1,5 @@
+import type { Installation } from "../../../core/installation/installation.ts";
 import type { Hook, NamespaceScope, Rule } from "../../../core/module/hook.ts";
-import type { Installation } from "../../../core/module/installation.ts";
 import { protectedNamespaces } from "../../../core/module/protected.ts";
 import type { View } from "../../../core/view/view.ts";
 import type { PlacementPolicy } from "../policy/policy.ts";

@@ -1,6 +1,6 @@
+import { exemptNamespaces, type Installation } from "../../../core/installation/installation.ts";
 import { isBoundExpression } from "../../../core/kubernetes/pod-state.ts";
 import type { Hook, NamespaceScope, Rule } from "../../../core/module/hook.ts";
-import { exemptNamespaces, type Installation } from "../../../core/module/installation.ts";
 import { protectedNamespaces } from "../../../core/module/protected.ts";
 import type { View } from "../../../core/view/view.ts";
 import type { PlacementPolicy } from "../policy/policy.ts";

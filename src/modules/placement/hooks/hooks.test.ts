@@ -3,11 +3,11 @@ import { assemblyOf } from "../../../../test/builders/evaluation.ts";
 import { deployment, pod, workload } from "../../../../test/builders/pod.ts";
 import { came, clusterPolicy, namespacedPolicy, went } from "../../../../test/builders/policy.ts";
 import { requestFor } from "../../../../test/builders/request.ts";
-import type { AdmissionRequest } from "../../../core/evaluate/request.ts";
+import type { AdmissionRequest } from "../../../core/decision/request.ts";
+import { DEFAULT_INSTALLATION } from "../../../core/installation/installation.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import { workloadTable } from "../../../core/kubernetes/workloads.ts";
 import { hookWants } from "../../../core/module/hook.ts";
-import { DEFAULT_INSTALLATION } from "../../../core/module/installation.ts";
 import { placement } from "../index.ts";
 
 const hooksOf = (known: readonly JsonObject[] = [], installation = DEFAULT_INSTALLATION) =>

@@ -1,7 +1,8 @@
+import { exemptNamespaces, type Installation } from "../../../core/installation/installation.ts";
 import { isGatedExpression } from "../../../core/kubernetes/pod-state.ts";
 import type { WorkloadKind } from "../../../core/kubernetes/workloads.ts";
+import { isPod } from "../../../core/kubernetes/workloads.ts";
 import type { Hook, Rule } from "../../../core/module/hook.ts";
-import { exemptNamespaces, type Installation } from "../../../core/module/installation.ts";
 import { kindResource } from "../../../core/policy/kind.ts";
 import { PROVENANCE } from "../../../core/provenance/annotation.ts";
 import { carries, SENT_PROVENANCE } from "../../../core/provenance/match-condition.ts";
@@ -9,7 +10,6 @@ import { REAPPLY } from "../../../core/provenance/reapply.ts";
 import type { View } from "../../../core/view/view.ts";
 import { clusterPodSchedulingPolicy, podSchedulingPolicy } from "../kinds.ts";
 import type { PlacementPolicy } from "../policy/policy.ts";
-import { isPod } from "../select/eligibility.ts";
 import { placedWorkloads } from "../settings.ts";
 import { closedHooks } from "./closed-hooks.ts";
 import { enforcementHooks } from "./enforcement-hooks.ts";

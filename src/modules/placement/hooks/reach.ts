@@ -1,7 +1,7 @@
+import type { Installation } from "../../../core/installation/installation.ts";
 import { type JsonObject, stringAt } from "../../../core/json.ts";
 import { labelsOf } from "../../../core/kubernetes/object.ts";
 import { type CompiledSelector, matches } from "../../../core/kubernetes/selectors/label-selector.ts";
-import type { Installation } from "../../../core/module/installation.ts";
 import { protectedNamespaces } from "../../../core/module/protected.ts";
 import type { View } from "../../../core/view/view.ts";
 import { NAMESPACE_NAME, type PlacementPolicy } from "../policy/policy.ts";

@@ -1,7 +1,8 @@
-import { Draft } from "../../../core/evaluate/draft.ts";
-import { type Finding, policyName } from "../../../core/evaluate/finding.ts";
+import { Draft } from "../../../core/decision/draft.ts";
+import type { Finding } from "../../../core/decision/finding.ts";
 import { coversSelector, labelsMatching } from "../../../core/kubernetes/selectors/label-selector.ts";
 import type { PolicyProblem, WrittenPolicy } from "../../../core/module/module.ts";
+import { policyName } from "../../../core/policy/policy-ref.ts";
 import { idle, PROBLEM } from "../../../core/policy/problem.ts";
 import { mergedObject } from "../criteria/context.ts";
 import { NO_LIMITS } from "../criteria/criterion.ts";

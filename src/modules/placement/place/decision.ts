@@ -1,9 +1,9 @@
-import { allow, type Decision, deny } from "../../../core/evaluate/decision.ts";
-import type { Draft } from "../../../core/evaluate/draft.ts";
-import type { Finding } from "../../../core/evaluate/finding.ts";
-import { policyName } from "../../../core/evaluate/finding.ts";
+import { allow, type Decision, deny } from "../../../core/decision/decision.ts";
+import type { Draft } from "../../../core/decision/draft.ts";
+import type { Finding } from "../../../core/decision/finding.ts";
 import type { Context } from "../../../core/module/module.ts";
 import type { PolicyIndex } from "../../../core/policy/policy-index.ts";
+import { policyName } from "../../../core/policy/policy-ref.ts";
 import { comparePolicies, type PlacementPolicy } from "../policy/policy.ts";
 import type { Selection } from "../select/select.ts";
 

@@ -1,12 +1,14 @@
-import type { Finding, PolicyRef } from "../../../core/evaluate/finding.ts";
-import { policyKey } from "../../../core/evaluate/finding.ts";
+import type { Origin } from "../../../core/decision/draft.ts";
+import type { Finding } from "../../../core/decision/finding.ts";
 import { at, canonical, equal, isObject, type Json, type JsonObject } from "../../../core/json.ts";
 import { namespaceOf } from "../../../core/kubernetes/object.ts";
+import { isPod } from "../../../core/kubernetes/workloads.ts";
 import { atPointer, type Path, pointer } from "../../../core/path.ts";
 import { kindResource } from "../../../core/policy/kind.ts";
+import type { PolicyRef } from "../../../core/policy/policy-ref.ts";
+import { policyKey } from "../../../core/policy/policy-ref.ts";
 import {
   listRoom,
-  type Origin,
   type Provenance,
   readableElements,
   readProvenance,
@@ -27,7 +29,6 @@ import {
 import { reportBudgetExceeded } from "../criteria/report.ts";
 import { MAX_WORK, sumOf, WorkLimit } from "../criteria/work-limit.ts";
 import { clusterPodSchedulingPolicy, podSchedulingPolicy } from "../kinds.ts";
-import { isPod } from "../select/eligibility.ts";
 import { fits, merge } from "./merge-policies.ts";
 
 /** A policy's injection into one field, by the stored object's annotation and as far as that object still has it. */

@@ -1,10 +1,12 @@
-import type { NeedMore } from "../../../core/evaluate/decision.ts";
-import type { Finding, PolicyRef } from "../../../core/evaluate/finding.ts";
-import { policyName } from "../../../core/evaluate/finding.ts";
-import { type Fact, failureOf, type Need } from "../../../core/evaluate/need.ts";
+import type { NeedMore } from "../../../core/decision/decision.ts";
+import type { Finding } from "../../../core/decision/finding.ts";
+import { type Fact, failureOf, type Need } from "../../../core/decision/need.ts";
 import { type Json, listAt } from "../../../core/json.ts";
+import { isPod } from "../../../core/kubernetes/workloads.ts";
 import type { Access, Context } from "../../../core/module/module.ts";
 import type { Path } from "../../../core/path.ts";
+import type { PolicyRef } from "../../../core/policy/policy-ref.ts";
+import { policyName } from "../../../core/policy/policy-ref.ts";
 import {
   type MergeContext,
   mergedObject,
@@ -18,7 +20,6 @@ import { REQUIRED_TERMS } from "../criteria/node-term.ts";
 import { Report, reportBudgetExceeded } from "../criteria/report.ts";
 import { type Size, WorkLimits, workOfMerge } from "../criteria/work-limit.ts";
 import type { PlacementPolicy } from "../policy/policy.ts";
-import { isPod } from "../select/eligibility.ts";
 
 /** Merges the placement requests of these policies, in order; or returns needs. */
 export function mergePolicies(

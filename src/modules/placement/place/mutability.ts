@@ -1,9 +1,9 @@
 import { at, type JsonObject } from "../../../core/json.ts";
 import { isBound, isGatedSpec } from "../../../core/kubernetes/pod-state.ts";
 import type { WorkloadKind } from "../../../core/kubernetes/workloads.ts";
+import { isPod } from "../../../core/kubernetes/workloads.ts";
 import { CRITERIA } from "../criteria/criteria.ts";
 import { type Limits, type Mutability, NO_LIMITS } from "../criteria/criterion.ts";
-import { isPod } from "../select/eligibility.ts";
 
 /**
  * The fields that an object accepts by the rules of the API server. A patch that it refuses is worse than none: the

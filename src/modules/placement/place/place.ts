@@ -1,10 +1,10 @@
-import { allow, type Result } from "../../../core/evaluate/decision.ts";
-import type { Finding } from "../../../core/evaluate/finding.ts";
-import { policyKey, policyName } from "../../../core/evaluate/finding.ts";
+import { allow, type Result } from "../../../core/decision/decision.ts";
+import type { Finding } from "../../../core/decision/finding.ts";
 import { stringAt } from "../../../core/json.ts";
 import { labelsOf } from "../../../core/kubernetes/object.ts";
 import { podTemplateOf, specPath } from "../../../core/kubernetes/workloads.ts";
 import type { Context } from "../../../core/module/module.ts";
+import { policyKey, policyName } from "../../../core/policy/policy-ref.ts";
 import { consumeReapply } from "../../../core/provenance/reapply.ts";
 import type { PlacementContext } from "../criteria/context.ts";
 import type { PlacementPolicy } from "../policy/policy.ts";

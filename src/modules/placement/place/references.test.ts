@@ -4,7 +4,7 @@ import { placed, placedWith, SHOP } from "../../../../test/builders/placed.ts";
 import { deployment, pod } from "../../../../test/builders/pod.ts";
 import { clusterPolicy } from "../../../../test/builders/policy.ts";
 import { requestFor } from "../../../../test/builders/request.ts";
-import type { Fact, Need } from "../../../core/evaluate/need.ts";
+import type { Fact, Need } from "../../../core/decision/need.ts";
 import { at, type JsonObject } from "../../../core/json.ts";
 
 const needOf = (resource: string, name: string): Need => ({ get: { resource, name } });

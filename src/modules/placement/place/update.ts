@@ -1,16 +1,17 @@
-import { allow, type NeedMore, type Result } from "../../../core/evaluate/decision.ts";
-import type { Finding } from "../../../core/evaluate/finding.ts";
-import { policyKey } from "../../../core/evaluate/finding.ts";
-import type { AdmissionRequest } from "../../../core/evaluate/request.ts";
+import { allow, type NeedMore, type Result } from "../../../core/decision/decision.ts";
+import type { Finding } from "../../../core/decision/finding.ts";
+import type { AdmissionRequest } from "../../../core/decision/request.ts";
 import { type JsonObject, stringAt } from "../../../core/json.ts";
+import { isPod } from "../../../core/kubernetes/workloads.ts";
 import type { Context } from "../../../core/module/module.ts";
+import { policyKey } from "../../../core/policy/policy-ref.ts";
 import { annotationOf, readProvenance } from "../../../core/provenance/annotation.ts";
 import { consumeReapply, isReapply } from "../../../core/provenance/reapply.ts";
 import type { PlacementContext } from "../criteria/context.ts";
 import { CRITERIA } from "../criteria/criteria.ts";
 import type { Limits } from "../criteria/criterion.ts";
 import type { PlacementPolicy } from "../policy/policy.ts";
-import { isPod, notTargeted } from "../select/eligibility.ts";
+import { notTargeted } from "../select/eligibility.ts";
 import { type Selection, select } from "../select/select.ts";
 import { decide, type Policies, refuses, traceAll, unclearFindings } from "./decision.ts";
 import {

@@ -1,4 +1,3 @@
-import type { PolicyRef } from "../../../core/evaluate/finding.ts";
 import { at, canonical, isObject, type JsonObject } from "../../../core/json.ts";
 import {
   type CompiledSelector,
@@ -8,6 +7,7 @@ import {
 import { valuesOf } from "../../../core/kubernetes/selectors/values.ts";
 import type { Path } from "../../../core/path.ts";
 import type { Prepared } from "../../../core/policy/kind.ts";
+import type { PolicyRef } from "../../../core/policy/policy-ref.ts";
 import { describeProblem, type Problem, problem } from "../../../core/policy/problem.ts";
 import type { RequiredLabel } from "../../../core/policy/selector-index.ts";
 import { parseCriteria } from "../criteria/criteria.ts";

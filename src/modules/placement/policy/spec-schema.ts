@@ -4,7 +4,7 @@ import type { CelRule } from "../../../core/policy/kind.ts";
 import { CRITERIA, PARENTS } from "../criteria/criteria.ts";
 import type { Criterion } from "../criteria/criterion.ts";
 import { fromNamespaceSchema } from "../criteria/from-namespace.ts";
-import { labelKeys } from "./cel-rules.ts";
+import { labelKeys } from "../criteria/label-keys.ts";
 import { ENFORCEMENT, FAILURE, ON_CONFLICT, ON_UPDATE, TARGETS } from "./policy.ts";
 
 /** The schemas of criteria, nested as their paths are. */

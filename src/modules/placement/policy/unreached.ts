@@ -1,10 +1,10 @@
+import { exemptNamespaces, type Installation } from "../../../core/installation/installation.ts";
 import { stringAt } from "../../../core/json.ts";
 import { labelsOf } from "../../../core/kubernetes/object.ts";
 import { matches } from "../../../core/kubernetes/selectors/label-selector.ts";
-import { exemptNamespaces, type Installation } from "../../../core/module/installation.ts";
+import { isPod } from "../../../core/kubernetes/workloads.ts";
 import { idle, PROBLEM, type Problem } from "../../../core/policy/problem.ts";
 import type { View } from "../../../core/view/view.ts";
-import { isPod } from "../select/eligibility.ts";
 import { placedWorkloads } from "../settings.ts";
 import { NAMESPACE_NAME, type PlacementPolicy } from "./policy.ts";
 

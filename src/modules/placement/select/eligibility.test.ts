@@ -7,9 +7,9 @@ import { came, clusterPolicy, namespace } from "../../../../test/builders/policy
 import { requestFor } from "../../../../test/builders/request.ts";
 import { evaluate } from "../../../core/evaluate/evaluate.ts";
 import { responseOf } from "../../../core/evaluate/response.ts";
+import { DEFAULT_INSTALLATION } from "../../../core/installation/installation.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import { workloadTable } from "../../../core/kubernetes/workloads.ts";
-import { DEFAULT_INSTALLATION } from "../../../core/module/installation.ts";
 import { placement } from "../index.ts";
 
 const ALL = clusterPolicy("all", { namespaceSelector: {}, podSelector: {}, nodeSelector: { zone: "a" } });

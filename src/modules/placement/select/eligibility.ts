@@ -1,4 +1,4 @@
-import type { Operation } from "../../../core/evaluate/request.ts";
+import type { Operation } from "../../../core/decision/request.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import {
   controllerOf,
@@ -7,14 +7,9 @@ import {
   isMirrorPod,
 } from "../../../core/kubernetes/object.ts";
 import { isBound } from "../../../core/kubernetes/pod-state.ts";
-import type { WorkloadKind, WorkloadTable } from "../../../core/kubernetes/workloads.ts";
+import { isPod, type WorkloadKind, type WorkloadTable } from "../../../core/kubernetes/workloads.ts";
 import { isBoundByPolicy } from "../criteria/node-name.ts";
 import type { PlacementPolicy } from "../policy/policy.ts";
-
-/** A pod itself, not a controller of pods. */
-export function isPod({ group, kind }: WorkloadKind): boolean {
-  return group === "" && kind === "Pod";
-}
 
 /** Why an object is exempt from changes by all policies; `undefined` if it may be changed. */
 export function leftAlone(

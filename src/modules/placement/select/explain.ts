@@ -1,4 +1,4 @@
-import type { AdmissionRequest } from "../../../core/evaluate/request.ts";
+import type { AdmissionRequest } from "../../../core/decision/request.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import {
   type CompiledSelector,

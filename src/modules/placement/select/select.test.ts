@@ -4,7 +4,7 @@ import { placed, placedWith, SHOP } from "../../../../test/builders/placed.ts";
 import { deployment, pod, workload } from "../../../../test/builders/pod.ts";
 import { clusterPolicy, namespace, namespacedPolicy } from "../../../../test/builders/policy.ts";
 import { requestFor } from "../../../../test/builders/request.ts";
-import type { Need } from "../../../core/evaluate/need.ts";
+import type { Need } from "../../../core/decision/need.ts";
 import type { Json, JsonObject } from "../../../core/json.ts";
 
 const ZONE = { nodeSelector: { zone: "a" } };

@@ -1,5 +1,5 @@
-import type { Need } from "../../../core/evaluate/need.ts";
-import type { AdmissionRequest } from "../../../core/evaluate/request.ts";
+import type { Need } from "../../../core/decision/need.ts";
+import type { AdmissionRequest } from "../../../core/decision/request.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import { isObject, own } from "../../../core/json.ts";
 import { labelsOf } from "../../../core/kubernetes/object.ts";

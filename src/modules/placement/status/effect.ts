@@ -1,8 +1,8 @@
-import { refOf } from "../../../core/evaluate/assembly.ts";
+import type { Installation } from "../../../core/installation/installation.ts";
 import { at, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
-import type { Installation } from "../../../core/module/installation.ts";
 import type { Read } from "../../../core/module/module.ts";
 import type { Kind } from "../../../core/policy/kind.ts";
+import { refOf } from "../../../core/policy/policy-ref.ts";
 import type { Problem } from "../../../core/policy/problem.ts";
 import { OWN_NAMES } from "../../../core/registration/names.ts";
 import type { View } from "../../../core/view/view.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { came, clusterPolicy, namespace } from "../../../../test/builders/policy.ts";
-import type { CountedTally } from "../../../core/evaluate/effects.ts";
-import { Facts, type Need } from "../../../core/evaluate/need.ts";
+import { Facts, type Need } from "../../../core/decision/need.ts";
+import type { CountedTally } from "../../../core/decision/tally.ts";
 import { at, type JsonObject } from "../../../core/json.ts";
 import type { ReconcileResult } from "../../../core/module/reconciler.ts";
 import { Store } from "../../../core/view/store.ts";

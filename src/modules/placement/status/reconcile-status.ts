@@ -1,13 +1,12 @@
-import { refOf } from "../../../core/evaluate/assembly.ts";
-import type { NeedMore } from "../../../core/evaluate/decision.ts";
-import { policyKey } from "../../../core/evaluate/finding.ts";
+import type { NeedMore } from "../../../core/decision/decision.ts";
 import { equal, isObject } from "../../../core/json.ts";
 import { liveObject, type ReconcileContext, type ReconcileResult } from "../../../core/module/reconciler.ts";
 import { checkObject } from "../../../core/policy/check.ts";
 import type { Kind } from "../../../core/policy/kind.ts";
+import { policyKey, refOf } from "../../../core/policy/policy-ref.ts";
 import { selectedNodes } from "../criteria/selected-nodes.ts";
-import type { DriftState } from "../drift/drift-state.ts";
 import type { StatusKey } from "../reconciler.ts";
+import type { PlacementState } from "../reconciler-state.ts";
 import { effectOf } from "./effect.ts";
 import { statusOf } from "./status.ts";
 
@@ -17,7 +16,7 @@ const NOTHING: ReconcileResult<never> = { writes: [] };
 export function reconcileStatus(
   key: StatusKey,
   kind: Kind,
-  { counts: drift, nodes }: Pick<DriftState, "counts" | "nodes">,
+  { counts: drift, nodes }: Pick<PlacementState, "counts" | "nodes">,
   { facts, view, now, tallies, assembly }: Omit<ReconcileContext, "failure">,
 ): ReconcileResult<never> | NeedMore {
   const { resource, namespace, name } = key;

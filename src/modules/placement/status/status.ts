@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { CountedTally } from "../../../core/evaluate/effects.ts";
+import type { CountedTally } from "../../../core/decision/tally.ts";
 import { isObject, type Json, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
 import {
   CONDITION_LENGTH,

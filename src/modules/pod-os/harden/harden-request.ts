@@ -1,15 +1,16 @@
-import type { Finding, PolicyRef } from "../../../core/evaluate/finding.ts";
+import type { Finding } from "../../../core/decision/finding.ts";
 import { isObject, listAt } from "../../../core/json.ts";
 import { controllerOf } from "../../../core/kubernetes/object.ts";
 import { specPath } from "../../../core/kubernetes/workloads.ts";
 import type { Context } from "../../../core/module/module.ts";
 import { fieldPath } from "../../../core/path.ts";
-import type { RequestTemplate } from "../hooks/request-template.ts";
+import type { PolicyRef } from "../../../core/policy/policy-ref.ts";
 import { noNodeRuns } from "../nodes/node-os.ts";
 import { resolvePodOS } from "../os/resolve.ts";
 import { runtimeClassOf } from "../os/runtime-class.ts";
 import { CONTAINER_LISTS } from "../os/tables.ts";
 import { validatePodOS } from "../os/validate.ts";
+import type { RequestTemplate } from "../request-template.ts";
 import { hardenedFields } from "./harden.ts";
 
 /** Each gets two edits, with a finding each. Real pods have some dozens of containers; an API server accepts tens of thousands. */

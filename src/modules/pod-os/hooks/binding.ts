@@ -1,4 +1,4 @@
-import { exemptNamespaces } from "../../../core/module/installation.ts";
+import { exemptNamespaces } from "../../../core/installation/installation.ts";
 import { evaluateNode } from "../nodes/binding.ts";
 import { OS_LABEL } from "../os/resolve.ts";
 import { IDENTIFY_POD_OS, MODULE, settingsOf } from "../settings.ts";

@@ -1,8 +1,8 @@
-import { allow } from "../../../core/evaluate/decision.ts";
+import { allow } from "../../../core/decision/decision.ts";
+import { exemptNamespaces } from "../../../core/installation/installation.ts";
 import { at } from "../../../core/json.ts";
 import { controllerOf } from "../../../core/kubernetes/object.ts";
 import { POD, specPath } from "../../../core/kubernetes/workloads.ts";
-import { exemptNamespaces } from "../../../core/module/installation.ts";
 import { SENT_PROVENANCE } from "../../../core/provenance/match-condition.ts";
 import { IDENTIFY_POD_OS, MODULE } from "../settings.ts";
 import { type Handler, workloadRules } from "./handler.ts";

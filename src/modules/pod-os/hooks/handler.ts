@@ -1,11 +1,12 @@
-import type { Result } from "../../../core/evaluate/decision.ts";
-import { messageWithCode, type PolicyRef } from "../../../core/evaluate/finding.ts";
+import type { Result } from "../../../core/decision/decision.ts";
+import { messageWithCode } from "../../../core/decision/finding.ts";
+import type { Gates } from "../../../core/installation/gates.ts";
+import type { Installation } from "../../../core/installation/installation.ts";
 import type { WorkloadKind } from "../../../core/kubernetes/workloads.ts";
-import type { Gates } from "../../../core/module/gates.ts";
 import type { Hook, Rule } from "../../../core/module/hook.ts";
-import type { Installation } from "../../../core/module/installation.ts";
 import type { Context, TraceEntry } from "../../../core/module/module.ts";
-import type { Exceptions } from "../exceptions/exceptions.ts";
+import type { PolicyRef } from "../../../core/policy/policy-ref.ts";
+import type { Exceptions } from "../security/exceptions/exceptions.ts";
 
 /** One question that this module answers: its hooks, and its evaluation. */
 export interface Handler {

@@ -4,7 +4,7 @@ import { controlledBy, pod, workload } from "../../../../test/builders/pod.ts";
 import { asksPodOS, podOSWith } from "../../../../test/builders/pod-os.ts";
 import { asked, podSecurityWith } from "../../../../test/builders/pod-security.ts";
 import { requestFor } from "../../../../test/builders/request.ts";
-import type { AdmissionRequest } from "../../../core/evaluate/request.ts";
+import type { AdmissionRequest } from "../../../core/decision/request.ts";
 import type { JsonObject } from "../../../core/json.ts";
 
 const CONTAINERS = { containers: [{ name: "main", image: "registry.example/app:1" }] };

@@ -1,19 +1,19 @@
-import { allow, deny } from "../../../core/evaluate/decision.ts";
+import type { Count } from "../../../core/decision/decision.ts";
+import { allow, deny } from "../../../core/decision/decision.ts";
+import { exemptNamespaces } from "../../../core/installation/installation.ts";
 import { POD } from "../../../core/kubernetes/workloads.ts";
 import type { Hook } from "../../../core/module/hook.ts";
-import { exemptNamespaces } from "../../../core/module/installation.ts";
-import type { Count } from "../../../core/module/metric.ts";
 import type { View } from "../../../core/view/view.ts";
 import { PODS } from "../metrics.ts";
 import { osFindings } from "../os/contradictions.ts";
 import { evaluateFields } from "../os/evaluate-fields.ts";
 import { resolvePodOS } from "../os/resolve.ts";
 import { runtimeClassOf } from "../os/runtime-class.ts";
+import { isChanged, type RequestTemplate, requestTemplate } from "../request-template.ts";
 import { ownerOf } from "../security/admission/exemptions.ts";
 import { withEvent } from "../security/admission/verdict.ts";
 import { IDENTIFY_POD_OS, MODULE, settingsOf } from "../settings.ts";
 import { type Handler, workloadRules } from "./handler.ts";
-import { isChanged, type RequestTemplate, requestTemplate } from "./request-template.ts";
 
 /** A pod of a known OS is counted with its source. */
 function podCount(view: View, { template, isPod }: RequestTemplate): Count[] {

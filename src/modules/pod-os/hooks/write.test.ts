@@ -3,7 +3,7 @@ import { atOnce } from "../../../../test/builders/evaluation.ts";
 import { controlledBy, type PodParts, pod, workload } from "../../../../test/builders/pod.ts";
 import { asksPodOS, osNode, podOSWith } from "../../../../test/builders/pod-os.ts";
 import { requestFor } from "../../../../test/builders/request.ts";
-import type { AdmissionRequest } from "../../../core/evaluate/request.ts";
+import type { AdmissionRequest } from "../../../core/decision/request.ts";
 import { at, type Json, type JsonObject } from "../../../core/json.ts";
 import { provenanceOf } from "../../../core/provenance/annotation.ts";
 import { validatePodOS } from "../os/validate.ts";

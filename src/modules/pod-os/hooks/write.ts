@@ -1,16 +1,16 @@
-import { allow } from "../../../core/evaluate/decision.ts";
+import { allow } from "../../../core/decision/decision.ts";
+import { exemptNamespaces } from "../../../core/installation/installation.ts";
 import { isMirrorPod } from "../../../core/kubernetes/object.ts";
 import type { WorkloadKind } from "../../../core/kubernetes/workloads.ts";
-import { exemptNamespaces } from "../../../core/module/installation.ts";
 import { SENT_PROVENANCE } from "../../../core/provenance/match-condition.ts";
 import { isReapply } from "../../../core/provenance/reapply.ts";
 import { takeBack } from "../../../core/provenance/take-back.ts";
 import { harden } from "../harden/harden-request.ts";
+import { changedTemplate, requestTemplate } from "../request-template.ts";
 import { IDENTIFY_POD_OS, MODULE, settingsOf } from "../settings.ts";
 import { writeOS } from "../write/write-os.ts";
 import { type Handler, workloadRules } from "./handler.ts";
 import { MENTIONS_OS } from "./os-contradictions.ts";
-import { changedTemplate, requestTemplate } from "./request-template.ts";
 
 const NAME = "pod-os-write";
 

@@ -3,10 +3,10 @@ import { outside } from "../../../../test/builders/outside.ts";
 import { controlledBy, pod } from "../../../../test/builders/pod.ts";
 import { asksPodOS, osNode, podOSWith } from "../../../../test/builders/pod-os.ts";
 import { requestFor } from "../../../../test/builders/request.ts";
-import type { Fact } from "../../../core/evaluate/need.ts";
+import type { Fact } from "../../../core/decision/need.ts";
+import { Gates } from "../../../core/installation/gates.ts";
+import { DEFAULT_INSTALLATION } from "../../../core/installation/installation.ts";
 import type { JsonObject } from "../../../core/json.ts";
-import { Gates } from "../../../core/module/gates.ts";
-import { DEFAULT_INSTALLATION } from "../../../core/module/installation.ts";
 import { binding as part } from "../hooks/binding.ts";
 
 const CONTAINERS = { containers: [{ name: "main", image: "registry.example/app:1" }] };

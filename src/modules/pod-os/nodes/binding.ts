@@ -1,6 +1,6 @@
-import { allow, deny, need, type Result } from "../../../core/evaluate/decision.ts";
-import type { Finding } from "../../../core/evaluate/finding.ts";
-import type { Fact, Need } from "../../../core/evaluate/need.ts";
+import { allow, deny, need, type Result } from "../../../core/decision/decision.ts";
+import type { Finding } from "../../../core/decision/finding.ts";
+import type { Fact, Need } from "../../../core/decision/need.ts";
 import { isObject, type JsonObject, stringAt } from "../../../core/json.ts";
 import { isMirrorPod, labelsOf, nameOf } from "../../../core/kubernetes/object.ts";
 import type { Context } from "../../../core/module/module.ts";

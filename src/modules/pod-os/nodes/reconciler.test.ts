@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { osNode, podOSWith } from "../../../../test/builders/pod-os.ts";
 import { podSecurityWith } from "../../../../test/builders/pod-security.ts";
-import type { Assembly } from "../../../core/evaluate/assembly.ts";
-import { Facts } from "../../../core/evaluate/need.ts";
+import { Facts } from "../../../core/decision/need.ts";
 import type { JsonObject } from "../../../core/json.ts";
+import type { Assembly } from "../../../core/module/assembly.ts";
 import { nodeReconciler as reconciler } from "./reconciler.ts";
 
 const REPAIR = { repairNodeLabels: true };

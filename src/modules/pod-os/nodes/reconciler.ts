@@ -1,5 +1,5 @@
-import type { NeedMore } from "../../../core/evaluate/decision.ts";
-import type { EventToWrite } from "../../../core/evaluate/effects.ts";
+import type { NeedMore } from "../../../core/decision/decision.ts";
+import type { EventToWrite } from "../../../core/decision/finding.ts";
 import { type JsonObject, stringAt } from "../../../core/json.ts";
 import { isBeingDeleted, labelsOf } from "../../../core/kubernetes/object.ts";
 import type { Figure, Metric } from "../../../core/module/metric.ts";

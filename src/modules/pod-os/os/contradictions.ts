@@ -1,10 +1,10 @@
-import type { Finding } from "../../../core/evaluate/finding.ts";
+import type { Finding } from "../../../core/decision/finding.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import { controllerOf } from "../../../core/kubernetes/object.ts";
 import { isBoundSpec } from "../../../core/kubernetes/pod-state.ts";
 import { specPath } from "../../../core/kubernetes/workloads.ts";
 import type { Context } from "../../../core/module/module.ts";
-import type { RequestTemplate } from "../hooks/request-template.ts";
+import type { RequestTemplate } from "../request-template.ts";
 import type { PodOSSettings } from "../settings.ts";
 import { OS_LABEL, resolvePodOS } from "./resolve.ts";
 import { runtimeClassOf } from "./runtime-class.ts";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { pod, workload } from "../../../../test/builders/pod.ts";
 import { asked, podSecurityWith } from "../../../../test/builders/pod-security.ts";
 import { requestFor } from "../../../../test/builders/request.ts";
-import type { AdmissionRequest } from "../../../core/evaluate/request.ts";
+import type { AdmissionRequest } from "../../../core/decision/request.ts";
 import type { JsonObject } from "../../../core/json.ts";
 
 const SPEC = { containers: [{ name: "c", image: "i" }], nodeSelector: { "kubernetes.io/os": "windows" } };

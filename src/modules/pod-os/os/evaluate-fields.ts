@@ -1,7 +1,7 @@
-import type { Denial } from "../../../core/evaluate/decision.ts";
-import type { Finding } from "../../../core/evaluate/finding.ts";
-import type { AdmissionRequest } from "../../../core/evaluate/request.ts";
-import { nameIn } from "../../../core/evaluate/status.ts";
+import type { Denial } from "../../../core/decision/decision.ts";
+import type { Finding } from "../../../core/decision/finding.ts";
+import type { AdmissionRequest } from "../../../core/decision/request.ts";
+import { nameIn } from "../../../core/decision/status.ts";
 import { at, isObject, type JsonObject } from "../../../core/json.ts";
 import { isBuiltIn, podTemplateOf, specPath } from "../../../core/kubernetes/workloads.ts";
 import type { Context } from "../../../core/module/module.ts";

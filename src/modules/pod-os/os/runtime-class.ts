@@ -1,4 +1,4 @@
-import { resourceName } from "../../../core/evaluate/request.ts";
+import { resourceName } from "../../../core/decision/request.ts";
 import { type Json, type JsonObject, stringAt } from "../../../core/json.ts";
 import type { Read } from "../../../core/module/module.ts";
 import type { View } from "../../../core/view/view.ts";

@@ -1,4 +1,4 @@
-import type { PatchOperation } from "../../../core/evaluate/patch.ts";
+import type { PatchOperation } from "../../../core/decision/patch.ts";
 import { copyOf, isObject, type Json, type JsonObject, setOwn } from "../../../core/json.ts";
 import { defaulted } from "../../../core/kubernetes/defaults/defaults.ts";
 import { podTemplateOf, type WorkloadKind } from "../../../core/kubernetes/workloads.ts";

@@ -1,4 +1,4 @@
-import { resourceName } from "../../../core/evaluate/request.ts";
+import { resourceName } from "../../../core/decision/request.ts";
 import { isObject, type Json, type JsonObject, stringAt } from "../../../core/json.ts";
 import { groupVersionOf, nameOf, namespaceOf } from "../../../core/kubernetes/object.ts";
 import { isBuiltIn, type WorkloadKind } from "../../../core/kubernetes/workloads.ts";

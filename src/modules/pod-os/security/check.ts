@@ -1,4 +1,4 @@
-import type { PatchOperation } from "../../../core/evaluate/patch.ts";
+import type { PatchOperation } from "../../../core/decision/patch.ts";
 import type { Json } from "../../../core/json.ts";
 import type { Path } from "../../../core/path.ts";
 import type { CheckedPod } from "./checked-pod.ts";

@@ -1,4 +1,4 @@
-import type { PatchOperation } from "../../../core/evaluate/patch.ts";
+import type { PatchOperation } from "../../../core/decision/patch.ts";
 import { isObject, type Json, type JsonObject, setOwn } from "../../../core/json.ts";
 import { type Path, pointer } from "../../../core/path.ts";
 import type { FixEdit } from "./check.ts";

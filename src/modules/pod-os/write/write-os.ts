@@ -1,14 +1,15 @@
-import type { Finding, PolicyRef } from "../../../core/evaluate/finding.ts";
+import type { Finding } from "../../../core/decision/finding.ts";
 import { isObject, own } from "../../../core/json.ts";
 import { controllerOf } from "../../../core/kubernetes/object.ts";
 import { specPath } from "../../../core/kubernetes/workloads.ts";
 import type { Context } from "../../../core/module/module.ts";
 import type { Path } from "../../../core/path.ts";
-import type { RequestTemplate } from "../hooks/request-template.ts";
+import type { PolicyRef } from "../../../core/policy/policy-ref.ts";
 import { selectsOS } from "../os/contradictions.ts";
 import { OS_LABEL, resolvePodOS } from "../os/resolve.ts";
 import { runtimeClassOf } from "../os/runtime-class.ts";
 import { validatePodOS } from "../os/validate.ts";
+import type { RequestTemplate } from "../request-template.ts";
 
 /**
  * Writes `spec.os` and its node selector together, if one is known and the other is missing.

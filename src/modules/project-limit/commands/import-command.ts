@@ -1,10 +1,10 @@
-import { refOf } from "../../../core/evaluate/assembly.ts";
+import { Gates } from "../../../core/installation/gates.ts";
+import { DEFAULT_INSTALLATION } from "../../../core/installation/installation.ts";
 import { at, isObject, type Json, type JsonObject } from "../../../core/json.ts";
 import type { CommandCode } from "../../../core/module/command.ts";
-import { Gates } from "../../../core/module/gates.ts";
-import { DEFAULT_INSTALLATION } from "../../../core/module/installation.ts";
 import { checkObject } from "../../../core/policy/check.ts";
 import { configurationsIn } from "../../../core/policy/configuration.ts";
+import { refOf } from "../../../core/policy/policy-ref.ts";
 import { describeProblem, PROBLEM } from "../../../core/policy/problem.ts";
 import { Store } from "../../../core/view/store.ts";
 import type { ImportArgs } from "../declaration.ts";

@@ -1,9 +1,9 @@
-import { allow, need, type Result } from "../../../core/evaluate/decision.ts";
-import type { Finding } from "../../../core/evaluate/finding.ts";
-import type { Need } from "../../../core/evaluate/need.ts";
-import { nameIn } from "../../../core/evaluate/status.ts";
+import type { Count } from "../../../core/decision/decision.ts";
+import { allow, need, type Result } from "../../../core/decision/decision.ts";
+import type { Finding } from "../../../core/decision/finding.ts";
+import type { Need } from "../../../core/decision/need.ts";
+import { nameIn } from "../../../core/decision/status.ts";
 import { stringAt } from "../../../core/json.ts";
-import type { Count } from "../../../core/module/metric.ts";
 import type { Context, TraceEntry } from "../../../core/module/module.ts";
 import { projectOf } from "../ledger/match-entry.ts";
 import { CONFLICTS, RESERVATIONS } from "../ledger/metrics.ts";

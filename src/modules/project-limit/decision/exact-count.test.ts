@@ -11,10 +11,10 @@ import {
   projectRequest,
   userInfo,
 } from "../../../../test/builders/project-limit.ts";
+import type { Fact } from "../../../core/decision/need.ts";
+import type { AdmissionRequest } from "../../../core/decision/request.ts";
 import type { CommitResult } from "../../../core/evaluate/evaluate.ts";
 import { evaluate } from "../../../core/evaluate/evaluate.ts";
-import type { Fact } from "../../../core/evaluate/need.ts";
-import type { AdmissionRequest } from "../../../core/evaluate/request.ts";
 import { responseOf } from "../../../core/evaluate/response.ts";
 import { at, type JsonObject } from "../../../core/json.ts";
 import type { Change } from "../../../core/view/view.ts";

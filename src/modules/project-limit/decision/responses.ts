@@ -1,8 +1,8 @@
-import { allow, type Decision, deny } from "../../../core/evaluate/decision.ts";
-import type { Finding } from "../../../core/evaluate/finding.ts";
-import { type AdmissionRequest, resourceName } from "../../../core/evaluate/request.ts";
-import { nameIn } from "../../../core/evaluate/status.ts";
-import type { Count } from "../../../core/module/metric.ts";
+import type { Count } from "../../../core/decision/decision.ts";
+import { allow, type Decision, deny } from "../../../core/decision/decision.ts";
+import type { Finding } from "../../../core/decision/finding.ts";
+import { type AdmissionRequest, resourceName } from "../../../core/decision/request.ts";
+import { nameIn } from "../../../core/decision/status.ts";
 import type { ProjectLimits } from "../policy/policy.ts";
 import type { Usage } from "../projects.ts";
 import type { LimitSubject } from "../subject.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Fact, Facts, type Need } from "../../../core/evaluate/need.ts";
+import { type Fact, Facts, type Need } from "../../../core/decision/need.ts";
 import { type JsonObject, stringAt } from "../../../core/json.ts";
 import { type LimitSubject, ledgerName } from "../subject.ts";
 import { type LedgerEntry, ledgerOf, MOST_ENTRIES, USAGES } from "./project-usage.ts";

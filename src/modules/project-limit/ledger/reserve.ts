@@ -1,5 +1,5 @@
-import type { Commit } from "../../../core/evaluate/decision.ts";
-import { type Facts, failureOf, type Need } from "../../../core/evaluate/need.ts";
+import type { Commit } from "../../../core/decision/decision.ts";
+import { type Facts, failureOf, type Need } from "../../../core/decision/need.ts";
 import { stringAt } from "../../../core/json.ts";
 import { type Project as Place, type Usage, usageOf } from "../projects.ts";
 import { type LimitSubject, ledgerName } from "../subject.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type Fact, Facts, type Need } from "../../../core/evaluate/need.ts";
+import { type Fact, Facts, type Need } from "../../../core/decision/need.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import type { ReconcileResult } from "../../../core/module/reconciler.ts";
 import { Store } from "../../../core/view/store.ts";

@@ -1,5 +1,5 @@
-import type { NeedMore } from "../../../core/evaluate/decision.ts";
-import { type Fact, failureOf, type Need } from "../../../core/evaluate/need.ts";
+import type { NeedMore } from "../../../core/decision/decision.ts";
+import { type Fact, failureOf, type Need } from "../../../core/decision/need.ts";
 import { type Json, stringAt } from "../../../core/json.ts";
 import type { PlannedWrite, ReconcileContext, ReconcileResult } from "../../../core/module/reconciler.ts";
 import { type EntryAges, openEntries } from "./entry-ages.ts";

@@ -1,6 +1,6 @@
+import { Gates } from "../../../core/installation/gates.ts";
+import { DEFAULT_INSTALLATION } from "../../../core/installation/installation.ts";
 import type { JsonObject } from "../../../core/json.ts";
-import { Gates } from "../../../core/module/gates.ts";
-import { DEFAULT_INSTALLATION } from "../../../core/module/installation.ts";
 import { certManagerObjects } from "../../../core/registration/certificates.ts";
 import { flowControl } from "../../../core/registration/flow-control.ts";
 import { roleObjects } from "../../../core/registration/rbac.ts";

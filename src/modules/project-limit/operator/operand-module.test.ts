@@ -9,14 +9,14 @@ import {
   projects,
   userInfo,
 } from "../../../../test/builders/project-limit.ts";
+import type { Fact } from "../../../core/decision/need.ts";
+import type { AdmissionRequest } from "../../../core/decision/request.ts";
 import { evaluate } from "../../../core/evaluate/evaluate.ts";
-import type { Fact } from "../../../core/evaluate/need.ts";
-import type { AdmissionRequest } from "../../../core/evaluate/request.ts";
 import { responseOf } from "../../../core/evaluate/response.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import type { Module } from "../../../core/module/module.ts";
+import type { Right } from "../../../core/module/rights.ts";
 import { judgingRights } from "../../../core/registration/module-rights.ts";
-import type { Right } from "../../../core/registration/rights.ts";
 import type { Change } from "../../../core/view/view.ts";
 import { projectLimit } from "../index.ts";
 import { USAGES } from "../ledger/project-usage.ts";

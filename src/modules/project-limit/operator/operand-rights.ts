@@ -1,5 +1,5 @@
+import type { DeclaredRole, Right } from "../../../core/module/rights.ts";
 import { named } from "../../../core/registration/module-rights.ts";
-import type { DeclaredRole, Right } from "../../../core/registration/rights.ts";
 import { projectUsage } from "../ledger/project-usage.ts";
 import { OPERAND } from "../operand-names.ts";
 

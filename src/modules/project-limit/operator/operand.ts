@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
-import { refOf } from "../../../core/evaluate/assembly.ts";
 import { at, canonical, isObject, type JsonObject, stringAt } from "../../../core/json.ts";
 import type { OperandCertificates } from "../../../core/module/operator.ts";
+import { refOf } from "../../../core/policy/policy-ref.ts";
 import { projectRequestLimit } from "../kinds.ts";
 import { OPERAND } from "../operand-names.ts";
 import { OPERAND_FIELDS } from "../policy/operand-schema.ts";

@@ -1,7 +1,7 @@
 import { type JsonObject, stringAt } from "../../../core/json.ts";
+import type { DeclaredRole, Right } from "../../../core/module/rights.ts";
 import { named } from "../../../core/registration/module-rights.ts";
 import { OWN_NAMES } from "../../../core/registration/names.ts";
-import type { DeclaredRole, Right } from "../../../core/registration/rights.ts";
 import { projectRequestLimit } from "../kinds.ts";
 import { OPERAND, OPERATOR } from "../operand-names.ts";
 import { KUBE_CA, OPENSHIFT_PROJECTS } from "./aggregated.ts";

@@ -1,5 +1,5 @@
-import type { Fact } from "../../../core/evaluate/need.ts";
-import type { UserInfo } from "../../../core/evaluate/request.ts";
+import type { Fact } from "../../../core/decision/need.ts";
+import type { UserInfo } from "../../../core/decision/request.ts";
 import { type Json, own } from "../../../core/json.ts";
 import { serviceAccountOf } from "../../../core/kubernetes/principals.ts";
 import type { Access, TraceEntry } from "../../../core/module/module.ts";

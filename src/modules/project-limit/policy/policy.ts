@@ -1,4 +1,4 @@
-import type { PolicyRef } from "../../../core/evaluate/finding.ts";
+import type { PolicyRef } from "../../../core/policy/policy-ref.ts";
 
 /** The only object that counts. */
 export const SINGLETON = "cluster";

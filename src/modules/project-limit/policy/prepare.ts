@@ -1,8 +1,8 @@
-import type { PolicyRef } from "../../../core/evaluate/finding.ts";
 import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
 import { checkLabelKey, checkLabelValue } from "../../../core/kubernetes/names.ts";
 import { schemaProblems } from "../../../core/policy/check-schema.ts";
 import type { Prepared } from "../../../core/policy/kind.ts";
+import type { PolicyRef } from "../../../core/policy/policy-ref.ts";
 import { describeProblem, idle, PROBLEM, type Problem, problem } from "../../../core/policy/problem.ts";
 import { checkExtensions } from "./extensions.ts";
 import { type LimitRule, type ProjectLimits, SINGLETON } from "./policy.ts";

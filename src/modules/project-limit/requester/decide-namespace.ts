@@ -1,5 +1,5 @@
-import { allow, type Result } from "../../../core/evaluate/decision.ts";
-import type { Finding } from "../../../core/evaluate/finding.ts";
+import { allow, type Result } from "../../../core/decision/decision.ts";
+import type { Finding } from "../../../core/decision/finding.ts";
 import type { Context } from "../../../core/module/module.ts";
 import { decideCreation } from "../decision/decide-creation.ts";
 import { wrongRequester } from "../decision/responses.ts";

@@ -7,7 +7,7 @@ import {
   projects,
   userInfo,
 } from "../../../../test/builders/project-limit.ts";
-import type { AdmissionRequest } from "../../../core/evaluate/request.ts";
+import type { AdmissionRequest } from "../../../core/decision/request.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import { requesterOf } from "../projects.ts";
 

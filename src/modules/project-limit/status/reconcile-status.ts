@@ -1,9 +1,9 @@
-import { refOf } from "../../../core/evaluate/assembly.ts";
-import type { NeedMore } from "../../../core/evaluate/decision.ts";
+import type { NeedMore } from "../../../core/decision/decision.ts";
 import { at, equal, isObject, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
 import type { IgnoredObject } from "../../../core/module/operator.ts";
 import { liveObject, type ReconcileContext, type ReconcileResult } from "../../../core/module/reconciler.ts";
 import { checkObject } from "../../../core/policy/check.ts";
+import { refOf } from "../../../core/policy/policy-ref.ts";
 import { LIMITS, projectRequestLimit } from "../kinds.ts";
 import { IGNORED, ignoredStatus, limitsStatus } from "./status.ts";
 

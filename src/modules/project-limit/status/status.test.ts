@@ -9,9 +9,9 @@ import {
   projects,
   versionOf,
 } from "../../../../test/builders/project-limit.ts";
-import { Facts } from "../../../core/evaluate/need.ts";
+import { Facts } from "../../../core/decision/need.ts";
+import { DEFAULT_INSTALLATION, type Installation } from "../../../core/installation/installation.ts";
 import { at, type Json, type JsonObject, listAt } from "../../../core/json.ts";
-import { DEFAULT_INSTALLATION, type Installation } from "../../../core/module/installation.ts";
 import type { Change } from "../../../core/view/view.ts";
 import { projectLimit } from "../index.ts";
 import { LIMITS, limitsIn } from "../kinds.ts";

@@ -1,6 +1,6 @@
-import type { Assembly } from "../../../core/evaluate/assembly.ts";
 import { stringAt } from "../../../core/json.ts";
 import { serviceAccountOf } from "../../../core/kubernetes/principals.ts";
+import type { Assembly } from "../../../core/module/assembly.ts";
 import type { Standing } from "../../../core/module/standing.ts";
 import { byText } from "../../../core/order.ts";
 import type { View } from "../../../core/view/view.ts";

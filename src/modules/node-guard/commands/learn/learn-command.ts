@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { failureOf } from "../../../../core/evaluate/need.ts";
+import { failureOf } from "../../../../core/decision/need.ts";
 import { decodeObservations, OBSERVATIONS } from "../../../../core/evaluate/observations.ts";
 import { type Json, stringAt } from "../../../../core/json.ts";
 import type {

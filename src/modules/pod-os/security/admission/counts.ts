@@ -1,6 +1,6 @@
-import type { AdmissionRequest } from "../../../../core/evaluate/request.ts";
+import type { Count } from "../../../../core/decision/decision.ts";
+import type { AdmissionRequest } from "../../../../core/decision/request.ts";
 import type { ServerVersion } from "../../../../core/kubernetes/versions.ts";
-import type { Count } from "../../../../core/module/metric.ts";
 import { ERRORS, EVALUATIONS, EXEMPTIONS } from "../../metrics.ts";
 import { type LevelVersion, minorOf, type PodSecurityPolicy } from "../policy.ts";
 

@@ -3,7 +3,7 @@ import { outside } from "../../../../../test/builders/outside.ts";
 import { controlledBy, pod } from "../../../../../test/builders/pod.ts";
 import { asked, exception, labelled, podSecurityWith } from "../../../../../test/builders/pod-security.ts";
 import { requestFor } from "../../../../../test/builders/request.ts";
-import type { Fact } from "../../../../core/evaluate/need.ts";
+import type { Fact } from "../../../../core/decision/need.ts";
 import type { JsonObject } from "../../../../core/json.ts";
 
 const HOST = { containers: [{ name: "c", image: "i" }], hostPID: true };

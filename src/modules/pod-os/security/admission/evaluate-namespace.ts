@@ -1,12 +1,12 @@
-import { allow, deny, need, type Result } from "../../../../core/evaluate/decision.ts";
-import type { Finding } from "../../../../core/evaluate/finding.ts";
+import { allow, deny, need, type Result } from "../../../../core/decision/decision.ts";
+import type { Finding } from "../../../../core/decision/finding.ts";
+import { previewsPolicies } from "../../../../core/installation/installation.ts";
 import { own } from "../../../../core/json.ts";
 import { labelsOf } from "../../../../core/kubernetes/object.ts";
-import { previewsPolicies } from "../../../../core/module/installation.ts";
 import type { Context } from "../../../../core/module/module.ts";
-import type { Exceptions } from "../../exceptions/exceptions.ts";
 import { fieldErrorsMessage } from "../../os/evaluate-fields.ts";
 import { settingsOf } from "../../settings.ts";
+import type { Exceptions } from "../exceptions/exceptions.ts";
 import { compareLevels, LABEL_PREFIX, type LevelVersion, type PodSecurityPolicy } from "../policy.ts";
 import { defaultPolicy, type NamespacePolicy, policyOf, policyText } from "./namespace-policy.ts";
 import { podsNeed, previewOf } from "./preview.ts";

@@ -3,7 +3,7 @@ import { outside } from "../../../../../test/builders/outside.ts";
 import { controlledBy, pod } from "../../../../../test/builders/pod.ts";
 import { asked, podSecurityWith } from "../../../../../test/builders/pod-security.ts";
 import { requestFor } from "../../../../../test/builders/request.ts";
-import type { AdmissionRequest } from "../../../../core/evaluate/request.ts";
+import type { AdmissionRequest } from "../../../../core/decision/request.ts";
 import type { Json, JsonObject } from "../../../../core/json.ts";
 
 const RESTRICTED =

@@ -1,11 +1,11 @@
-import { allow, type Decision, deny, type Result } from "../../../../core/evaluate/decision.ts";
-import type { Finding } from "../../../../core/evaluate/finding.ts";
-import { nameIn } from "../../../../core/evaluate/status.ts";
+import { allow, type Decision, deny, type Result } from "../../../../core/decision/decision.ts";
+import type { Finding } from "../../../../core/decision/finding.ts";
+import { nameIn } from "../../../../core/decision/status.ts";
 import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../../../../core/json.ts";
 import type { Context } from "../../../../core/module/module.ts";
-import type { Exceptions } from "../../exceptions/exceptions.ts";
 import { CONTAINER_LISTS } from "../../os/tables.ts";
 import { settingsOf } from "../../settings.ts";
+import type { Exceptions } from "../exceptions/exceptions.ts";
 import { addedContainers } from "./added-containers.ts";
 import { errorCount, evaluationCount, exemptionCount } from "./counts.ts";
 import { type Exemption, exemptPod, exemptRequest, ownerOf } from "./exemptions.ts";

@@ -1,11 +1,11 @@
-import { allow, type Decision, deny, type Result } from "../../../../core/evaluate/decision.ts";
-import { resourceName } from "../../../../core/evaluate/request.ts";
-import { nameIn } from "../../../../core/evaluate/status.ts";
+import { allow, type Decision, deny, type Result } from "../../../../core/decision/decision.ts";
+import { resourceName } from "../../../../core/decision/request.ts";
+import { nameIn } from "../../../../core/decision/status.ts";
 import { controllerOf, isBeingDeleted } from "../../../../core/kubernetes/object.ts";
 import { isBuiltIn, podTemplateOf, type WorkloadKind } from "../../../../core/kubernetes/workloads.ts";
 import type { Context } from "../../../../core/module/module.ts";
-import type { Exceptions } from "../../exceptions/exceptions.ts";
 import { settingsOf } from "../../settings.ts";
+import type { Exceptions } from "../exceptions/exceptions.ts";
 import { errorCount } from "./counts.ts";
 import { annotation, exempted, labelErrors } from "./evaluate-pod.ts";
 import { exemptPod, exemptRequest, ownerOf } from "./exemptions.ts";

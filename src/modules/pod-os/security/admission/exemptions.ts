@@ -1,5 +1,5 @@
-import type { ObjectReference } from "../../../../core/evaluate/finding.ts";
-import type { AdmissionRequest } from "../../../../core/evaluate/request.ts";
+import type { ObjectReference } from "../../../../core/decision/finding.ts";
+import type { AdmissionRequest } from "../../../../core/decision/request.ts";
 import { type JsonObject, stringAt } from "../../../../core/json.ts";
 import { controllerOf } from "../../../../core/kubernetes/object.ts";
 import type { View } from "../../../../core/view/view.ts";

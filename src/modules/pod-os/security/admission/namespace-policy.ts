@@ -1,4 +1,4 @@
-import type { Need } from "../../../../core/evaluate/need.ts";
+import type { Need } from "../../../../core/decision/need.ts";
 import { isObject, type JsonObject } from "../../../../core/json.ts";
 import { labelsOf } from "../../../../core/kubernetes/object.ts";
 import type { Context } from "../../../../core/module/module.ts";

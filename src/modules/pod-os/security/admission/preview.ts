@@ -1,10 +1,10 @@
-import type { Fact, Need } from "../../../../core/evaluate/need.ts";
+import type { Fact, Need } from "../../../../core/decision/need.ts";
 import { isObject, type JsonObject } from "../../../../core/json.ts";
 import { controllerOf, nameOf } from "../../../../core/kubernetes/object.ts";
 import type { Context } from "../../../../core/module/module.ts";
-import type { Exceptions } from "../../exceptions/exceptions.ts";
 import { byCodePoint } from "../../go-text.ts";
 import type { PodOSSettings } from "../../settings.ts";
+import type { Exceptions } from "../exceptions/exceptions.ts";
 import type { LevelVersion } from "../policy.ts";
 import { exemptPod } from "./exemptions.ts";
 import { policyText } from "./namespace-policy.ts";

@@ -1,14 +1,14 @@
-import type { Finding, ObjectReference } from "../../../../core/evaluate/finding.ts";
+import type { Count } from "../../../../core/decision/decision.ts";
+import type { Finding, ObjectReference } from "../../../../core/decision/finding.ts";
 import type { JsonObject } from "../../../../core/json.ts";
-import type { Count } from "../../../../core/module/metric.ts";
 import type { Context, TraceEntry } from "../../../../core/module/module.ts";
 import type { Path } from "../../../../core/path.ts";
-import { type Exceptions, whyNotInForce } from "../../exceptions/exceptions.ts";
 import { isValidOS } from "../../os/validate.ts";
 import type { PodOSSettings } from "../../settings.ts";
 import type { CheckFailure } from "../check.ts";
 import { checkedPod } from "../checked-pod.ts";
 import { detailOf, evaluateChecks } from "../evaluate.ts";
+import { type Exceptions, whyNotInForce } from "../exceptions/exceptions.ts";
 import type { LevelVersion, PodSecurityPolicy } from "../policy.ts";
 import { windowsFailures } from "../windows-user.ts";
 import { evaluationCount } from "./counts.ts";

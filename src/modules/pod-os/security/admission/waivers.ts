@@ -1,7 +1,7 @@
 import { isObject, type Json, type JsonObject, listAt } from "../../../../core/json.ts";
-import { coversContainer, type Exception, isOfContainers } from "../../exceptions/exceptions.ts";
 import { CONTAINER_LISTS } from "../../os/tables.ts";
 import type { CheckFailure } from "../check.ts";
+import { coversContainer, type Exception, isOfContainers } from "../exceptions/exceptions.ts";
 
 export interface Waived {
   /** The remaining violations. */

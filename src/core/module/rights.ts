@@ -1,7 +1,7 @@
+import { configuredValues, holds, type SettingCondition } from "../installation/setting-condition.ts";
 import { canonical, type JsonObject } from "../json.ts";
 import { BUILT_IN_WORKLOADS } from "../kubernetes/workloads.ts";
-import type { Declarations } from "../module/module.ts";
-import { configuredValues, holds, type SettingCondition } from "../policy/setting-condition.ts";
+import type { Declarations } from "./module.ts";
 
 /** One rule of a role as data: the permission, its reason, and in which configurations it is granted. */
 export interface Right {

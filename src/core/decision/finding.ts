@@ -1,17 +1,6 @@
 import type { Json } from "../json.ts";
 import type { Path } from "../path.ts";
-
-/** A policy, at one generation. Offline there may be neither uid nor generation. */
-export interface PolicyRef {
-  readonly kind: string;
-  /** Absent for cluster-scoped policies. */
-  readonly namespace?: string;
-  readonly name: string;
-  readonly uid?: string;
-  readonly generation?: number;
-  /** Known only from an object's provenance, which any writer of the object can forge: its outcomes are not counted. */
-  readonly gone?: true;
-}
+import type { PolicyRef } from "../policy/policy-ref.ts";
 
 /**
  * The outcome of one rule of one policy for one request.
@@ -55,6 +44,17 @@ export interface FindingEvent {
   readonly related?: PolicyRef | "none";
   /** @default the finding's */
   readonly message?: string;
+}
+
+/** An event to be written after the response. */
+export interface EventToWrite extends Omit<FindingEvent, "related"> {
+  readonly regarding: ObjectReference;
+  readonly message: string;
+  readonly policy: PolicyRef | undefined;
+  /** The rule of the policy, of an event of a review. */
+  readonly rule?: string;
+  /** No certificate proves that an API server sent the review: the object may not exist. */
+  readonly unverified?: true;
 }
 
 /** The key is prefixed with the module's name, unless it is `unprefixed` because it is upstream's. */
@@ -102,14 +102,4 @@ export interface ModuleFinding extends Finding {
 /** `maxSkew is too small (USHER-P12)` */
 export function messageWithCode({ message, code, verbatim }: Finding): string {
   return code === undefined || verbatim ? message : `${message} (${code})`;
-}
-
-/** `etcd-pool`, or `shop/etcd-pool` for a namespaced policy. */
-export function policyName(policy: PolicyRef): string {
-  return policy.namespace === undefined ? policy.name : `${policy.namespace}/${policy.name}`;
-}
-
-/** Unique among all policies of a module: `ClusterPodSchedulingPolicy/etcd-pool`. */
-export function policyKey(policy: PolicyRef): string {
-  return `${policy.kind}/${policyName(policy)}`;
 }

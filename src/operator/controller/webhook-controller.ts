@@ -1,9 +1,9 @@
 import type { Client } from "../../cluster/client/client.ts";
-import type { Assembly } from "../../core/evaluate/assembly.ts";
-import type { EventToWrite } from "../../core/evaluate/effects.ts";
+import type { EventToWrite } from "../../core/decision/finding.ts";
+import { managesWebhooks } from "../../core/installation/installation.ts";
 import { at, equal, type Json, type JsonObject, listAt, stringAt } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
-import { managesWebhooks } from "../../core/module/installation.ts";
+import type { Assembly } from "../../core/module/assembly.ts";
 import { registeredWebhooks } from "../../core/registration/index.ts";
 import { hasStandby } from "../../core/registration/managed-objects.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
@@ -11,23 +11,23 @@ import { SERVICE_PORT } from "../../core/registration/workload.ts";
 import type { Trust } from "../certificates/certificate-plan.ts";
 import { trusts } from "../certificates/certificate-record.ts";
 import type { WebhookCertificates } from "../certificates/webhook-certificates.ts";
-import type { Drift } from "../controller/drift.ts";
-import type { Repairs } from "../controller/repairs.ts";
 import type { DeduplicatedLog } from "../deduplicated-log.ts";
 import { describeObject, type Objects } from "../install/apply.ts";
 import { describeConflictingWebhooks, isWrittenByUsher } from "../install/ownership-conflict.ts";
-import { type AnchorOwnership, ownedBy } from "./anchor.ts";
+import { type AnchorOwnership, ownedBy } from "../webhooks/anchor.ts";
 import {
   entryDeviations,
   webhookDeviations,
   withCloudExpressions,
   withInjectedBundle,
   withPublishedBundle,
-} from "./deviation.ts";
-import { closedEvent, FORGET_OPENED, openedNote } from "./opened.ts";
-import { serviceEndpoints } from "./service-endpoints.ts";
-import { isOnStandby } from "./standby.ts";
-import { SupportedHooks } from "./supported-hooks.ts";
+} from "../webhooks/deviation.ts";
+import { closedEvent, FORGET_OPENED, openedNote } from "../webhooks/opened.ts";
+import { serviceEndpoints } from "../webhooks/service-endpoints.ts";
+import { isOnStandby } from "../webhooks/standby.ts";
+import { SupportedHooks } from "../webhooks/supported-hooks.ts";
+import type { Drift } from "./drift.ts";
+import type { Repairs } from "./repairs.ts";
 
 export interface WebhookControllerOptions {
   readonly client: Client;
@@ -201,10 +201,11 @@ export class WebhookController {
     if (opened === undefined) return true;
     // The annotation is removed last: if this attempt is interrupted, by a conflict or by another leader, the next one
     // finds it and reports the event.
-    const { objects } = this.#options;
+    const { objects, client, log, assembly } = this.#options;
     const closed = await objects.read(plain);
     if (closed === undefined || !may() || !(await objects.patch(closed, FORGET_OPENED))) return false;
-    this.#options.publish?.([await closedEvent(this.#options, describeObject(plain), opened)]);
+    const where = { client, log, namespace: assembly.installation.namespace };
+    this.#options.publish?.([await closedEvent(where, describeObject(plain), opened)]);
     return true;
   }
 

@@ -1,18 +1,18 @@
-import type { PolicyRef } from "../../../core/evaluate/finding.ts";
-import { at, type Json, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
+import { at, type Json, type JsonObject, listAt, stringAt } from "../../../../core/json.ts";
 import {
   type CompiledSelector,
   compileSelector,
   matches,
   whyNot,
-} from "../../../core/kubernetes/selectors/label-selector.ts";
-import { byText } from "../../../core/order.ts";
-import { contradictorySelector } from "../../../core/policy/empty-selector.ts";
-import type { Prepared } from "../../../core/policy/kind.ts";
-import { type Problem, problem } from "../../../core/policy/problem.ts";
-import { didYouMean } from "../../../core/policy/suggest.ts";
-import { CHECKS } from "../security/checks.ts";
-import { WINDOWS_CHECKS } from "../security/windows-user.ts";
+} from "../../../../core/kubernetes/selectors/label-selector.ts";
+import { byText } from "../../../../core/order.ts";
+import { contradictorySelector } from "../../../../core/policy/empty-selector.ts";
+import type { Prepared } from "../../../../core/policy/kind.ts";
+import type { PolicyRef } from "../../../../core/policy/policy-ref.ts";
+import { type Problem, problem } from "../../../../core/policy/problem.ts";
+import { didYouMean } from "../../../../core/suggest.ts";
+import { CHECKS } from "../checks.ts";
+import { WINDOWS_CHECKS } from "../windows-user.ts";
 
 /** A year with a day to spare: leap years, and clocks that differ. */
 const LONGEST_MS = 367 * 24 * 60 * 60 * 1_000;

@@ -1,9 +1,10 @@
+import type { InputText } from "../../core/module/command.ts";
 import { fieldPath } from "../../core/path.ts";
 import { codeOf, describeProblem, PROBLEM, type Problem } from "../../core/policy/problem.ts";
 import { type Located, locateProblems } from "../../files/reader/read-documents.ts";
 import type { FileProblem } from "../../files/source/report.ts";
 import { printable } from "../output/terminal.ts";
-import type { InputProblem, InputText } from "./input.ts";
+import type { InputProblem } from "./input.ts";
 
 /** Per file; more would scroll the rest away. */
 const SHOWN = 20;
@@ -121,5 +122,5 @@ function inputOf(one: InputProblem): InputText | undefined {
 }
 
 function labelOf(one: InputProblem): string {
-  return printable(inputOf(one)?.label ?? ("label" in one ? one.label : ""));
+  return printable(inputOf(one)?.name ?? ("name" in one ? one.name : ""));
 }

@@ -1,6 +1,7 @@
 import { createReadStream, type Stats } from "node:fs";
 import { stat } from "node:fs/promises";
 import { isObject, type Json, type JsonObject, stringAt } from "../../core/json.ts";
+import type { InputText } from "../../core/module/command.ts";
 import { byText } from "../../core/order.ts";
 import type { Path } from "../../core/path.ts";
 import type { Problem } from "../../core/policy/problem.ts";
@@ -12,12 +13,6 @@ import type { TextProblem } from "../../files/text/yaml.ts";
 import { CallError } from "../exit.ts";
 import { kustomized } from "./kustomize.ts";
 import type { Shape } from "./shape.ts";
-
-/** A text, and its name for messages. */
-export interface InputText {
-  readonly label: string;
-  readonly text: string;
-}
 
 /** The position of an object; lines and columns are found by document and path. */
 export interface Place {
@@ -38,7 +33,7 @@ export interface Manifest {
 export type InputProblem =
   | { readonly place: Place; readonly problem: Problem }
   | { readonly input: InputText; readonly located: Located }
-  | { readonly label: string; readonly message: string };
+  | { readonly name: string; readonly message: string };
 
 export interface Input {
   readonly manifests: readonly Manifest[];
@@ -85,7 +80,7 @@ export class InputTexts {
   async built(): Promise<Texts> {
     const texts = [];
     for (const directory of this.kustomized)
-      texts.push({ label: directory, text: await kustomized(directory), binary: [] });
+      texts.push({ name: directory, text: await kustomized(directory), binary: [] });
     return { texts, problems: [] };
   }
 
@@ -99,7 +94,7 @@ export class InputTexts {
     }
     const stats = await stat(name).catch((error: unknown) => reasonOf(error));
     if (typeof stats === "string") {
-      problems.push({ label: name, message: stats });
+      problems.push({ name, message: stats });
       return;
     }
     if (!stats.isDirectory()) {
@@ -109,15 +104,15 @@ export class InputTexts {
     const { files: all, hidden } = await scanDirectory(name);
     const files = this.#options.recursive === false ? all.filter((one) => !one.name.includes("/")) : all;
     const root = name.replace(/\/+$/, "");
-    for (const one of hidden) problems.push({ label: `${root}/${one.name}`, message: one.reason });
+    for (const one of hidden) problems.push({ name: `${root}/${one.name}`, message: one.reason });
     if (files.length === 0 && hidden.length === 0) {
-      problems.push({ label: name, message: "no .yaml, .yml or .json files found" });
+      problems.push({ name, message: "no .yaml, .yml or .json files found" });
     }
     const chart = files.find((one) => /(^|\/)Chart\.yaml$/.test(one.name));
     if (chart !== undefined) {
       const folder = `${root}/${chart.name}`.replace(/\/Chart\.yaml$/, "");
       problems.push({
-        label: `${root}/${chart.name}`,
+        name: `${root}/${chart.name}`,
         message: `${folder} is a Helm chart, not manifests: use helm template ${folder} | usher review -`,
       });
       return;
@@ -130,16 +125,16 @@ export class InputTexts {
 }
 
 async function take(
-  label: string,
+  name: string,
   read: () => ReturnType<typeof readStream>,
   { texts, problems }: { texts: Texts["texts"][number][]; problems: InputProblem[] },
 ): Promise<void> {
   try {
     const { text, problems: binary } = await read();
-    texts.push({ label, text, binary });
+    texts.push({ name, text, binary });
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error;
-    problems.push({ label, message: error.message });
+    problems.push({ name, message: error.message });
   }
 }
 
@@ -179,12 +174,12 @@ export class InputReader {
   }
 
   #parse(
-    { label, text }: InputText,
+    { name, text }: InputText,
     binary: readonly TextProblem[],
     manifests: Manifest[],
     problems: InputProblem[],
   ): void {
-    const input = { label, text };
+    const input = { name, text };
     if (binary.length > 0) {
       for (const one of binary) problems.push({ input, located: located(text, one) });
       return;
@@ -193,12 +188,12 @@ export class InputReader {
     for (const one of parsed.problems) problems.push({ input, located: one });
     for (const { value, document, path, line } of parsed.manifests) {
       if (isKustomization(value)) {
-        const folder = label.replace(/\/?[^/]*$/, "") || ".";
-        this.#note(`${label}: not read: use -k ${folder} to read what it makes`);
+        const folder = name.replace(/\/?[^/]*$/, "") || ".";
+        this.#note(`${name}: not read: use -k ${folder} to read what it makes`);
         continue;
       }
       if (isSuite(value)) {
-        this.#note(`${label}: not reviewed: usher test ${label} runs the suite`);
+        this.#note(`${name}: not reviewed: usher test ${name} runs the suite`);
         continue;
       }
       const place = { input, document, path };

@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { pod, workload } from "../../../../test/builders/pod.ts";
-import { asked, exception, NOW, podSecurityWith } from "../../../../test/builders/pod-security.ts";
-import { requestFor } from "../../../../test/builders/request.ts";
-import type { JsonObject } from "../../../core/json.ts";
-import type { Installation } from "../../../core/module/installation.ts";
-import { checkObject } from "../../../core/policy/check.ts";
-import { configuredValues, holds } from "../../../core/policy/setting-condition.ts";
-import { Store } from "../../../core/view/store.ts";
-import { podSecurityException } from "../kinds.ts";
+import { pod, workload } from "../../../../../test/builders/pod.ts";
+import { asked, exception, NOW, podSecurityWith } from "../../../../../test/builders/pod-security.ts";
+import { requestFor } from "../../../../../test/builders/request.ts";
+import type { Installation } from "../../../../core/installation/installation.ts";
+import { configuredValues, holds } from "../../../../core/installation/setting-condition.ts";
+import type { JsonObject } from "../../../../core/json.ts";
+import { checkObject } from "../../../../core/policy/check.ts";
+import { Store } from "../../../../core/view/store.ts";
+import { podSecurityException } from "../../kinds.ts";
 
 const bad = (name: string, image = "registry.example/app:1") => ({
   name,

@@ -1,7 +1,7 @@
-import type { Assembly } from "../evaluate/assembly.ts";
-import type { Commit } from "../evaluate/decision.ts";
-import type { CommitResult } from "../evaluate/evaluate.ts";
-import type { Fact, Need } from "../evaluate/need.ts";
+import type { Commit } from "../decision/decision.ts";
+import type { Fact, Need } from "../decision/need.ts";
+import type { Assembly } from "../module/assembly.ts";
+import type { CommitResult } from "./evaluate.ts";
 
 /** The time left for a waiting request, provided by its server. */
 export interface Deadline {

@@ -1,4 +1,4 @@
-import { didYouMean } from "../policy/suggest.ts";
+import { didYouMean } from "../suggest.ts";
 
 /** A feature that can be switched, declared by the module that has it. */
 export interface Gate {

@@ -1,8 +1,9 @@
 import { at, type JsonObject } from "../json.ts";
 import { fieldPath } from "../path.ts";
+import { policyKey } from "../policy/policy-ref.ts";
 import { LINE_LENGTH, MESSAGE_LENGTH, truncate } from "./bounds.ts";
 import type { Denial } from "./decision.ts";
-import { type ModuleFinding, policyKey } from "./finding.ts";
+import type { ModuleFinding } from "./finding.ts";
 import type { AdmissionRequest } from "./request.ts";
 
 /** A Status with hundreds of causes helps no client and grows the audit log. */

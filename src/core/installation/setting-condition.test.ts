@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../json.ts";
-import { type Gate, Gates } from "../module/gates.ts";
-import { DEFAULT_INSTALLATION } from "../module/installation.ts";
+import { type Gate, Gates } from "./gates.ts";
+import { DEFAULT_INSTALLATION } from "./installation.ts";
 import {
   configuredValues,
   gateEnabled,

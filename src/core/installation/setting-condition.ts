@@ -1,8 +1,6 @@
 import { at, type JsonObject, listAt } from "../json.ts";
-import type { Gate, Gates } from "../module/gates.ts";
-import type { Installation } from "../module/installation.ts";
-import type { Declarations } from "../module/module.ts";
-import type { CustomResource } from "./kind.ts";
+import type { Gate, Gates } from "./gates.ts";
+import type { Installation } from "./installation.ts";
 
 /** A setting of the configuration has this value. Plain data: registration evaluates it, and a chart renders it as a template. */
 export interface ValueCondition {
@@ -98,24 +96,3 @@ export const HAS_NETWORK_POLICY: ValueCondition = {
   equals: true,
   default: false,
 };
-
-/** The configuration that decides whether a kind counts: an assembly has it, and so has the context of an evaluation. */
-export type ConfiguredKind = Pick<Declarations, "installation" | "gates">;
-
-/** Why usher ignores all objects of a kind in this configuration. A kind of another owner has its effect elsewhere. */
-export function ignoredBecause(
-  { kind, registered = [], takeOver }: CustomResource,
-  { installation, gates }: ConfiguredKind,
-): string | undefined {
-  if (takeOver === "never") return undefined;
-  const values = configuredValues(installation, gates);
-  const unmet = registered.find((condition) => !holds([condition], values));
-  return unmet === undefined
-    ? undefined
-    : `usher ignores this ${kind}: ${describeCondition(unmet)} in the configuration`;
-}
-
-function describeCondition(condition: SettingCondition): string {
-  if ("listed" in condition) return `it is not in spec.${condition.listed.join(".")}`;
-  return `spec.${condition.setting.join(".")} is not ${condition.equals}`;
-}

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { at, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
+import { at, type JsonObject, listAt, stringAt } from "../../../../core/json.ts";
 import {
   conditionOf,
   conditions,
@@ -7,9 +7,9 @@ import {
   observed,
   timeOf,
   validity,
-} from "../../../core/policy/condition.ts";
-import { idle, PROBLEM, type Problem } from "../../../core/policy/problem.ts";
-import type { View } from "../../../core/view/view.ts";
+} from "../../../../core/policy/condition.ts";
+import { idle, PROBLEM, type Problem } from "../../../../core/policy/problem.ts";
+import type { View } from "../../../../core/view/view.ts";
 
 export const exceptionStatus = z.strictObject({
   observedGeneration: z.int().optional().describe("The generation that was last reconciled."),

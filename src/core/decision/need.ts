@@ -69,6 +69,9 @@ export type Fact =
       readonly reason?: string;
     };
 
+/** After this many rounds an unmet need counts as failed: a module that always needs more would never decide. */
+export const MAX_ROUNDS = 4;
+
 /** The fact of a need or write that did not complete before the deadline. */
 export const DEADLINE_EXCEEDED = { failed: "request deadline exceeded" } as const;
 

@@ -1,9 +1,21 @@
 import { at, copyOf, equal, isObject, type Json, type JsonObject, own, setOwn } from "../json.ts";
 import { type Path, pointer } from "../path.ts";
-import type { Origin } from "../provenance/annotation.ts";
 import type { Finding, ModuleFinding } from "./finding.ts";
 
 type Container = Record<string, Json | undefined> | Json[];
+
+/** The changes of one policy to an object. */
+export interface Origin {
+  readonly module: string;
+  /** `ClusterPodSchedulingPolicy/etcd-pool` */
+  readonly policy: string;
+  readonly uid?: string;
+  readonly generation?: number;
+  /** Places that were set, as JSON pointers. */
+  readonly set: readonly string[];
+  /** List elements that were added, by the list's pointer. An index would not survive other clients' edits. */
+  readonly added: Readonly<Record<string, readonly Json[]>>;
+}
 
 /** The meaning of an edit for provenance, beside the policy of its finding. */
 export interface EditProvenance {

@@ -1,11 +1,11 @@
-import { isBeingDeleted } from "../../../core/kubernetes/object.ts";
+import { isBeingDeleted } from "../../core/kubernetes/object.ts";
 import {
-  POD,
+  isPod,
   type PodTemplate,
   podTemplateOf,
   type WorkloadKind,
-} from "../../../core/kubernetes/workloads.ts";
-import type { Context } from "../../../core/module/module.ts";
+} from "../../core/kubernetes/workloads.ts";
+import type { Context } from "../../core/module/module.ts";
 
 /** The pod, or the template, that a request is about. */
 export interface RequestTemplate {
@@ -35,8 +35,8 @@ export function requestTemplate({ request, draft, installation }: Context): Requ
   const { resource, operation, subResource } = request;
   const workload = installation.workloads.byResource(resource.group, resource.resource);
   if (workload === undefined || subResource !== "" || isBeingDeleted(draft.object)) return undefined;
-  const isPod = workload.template.length === 0 && workload.kind === POD.kind && workload.group === POD.group;
-  if (operation !== "CREATE" && (operation !== "UPDATE" || isPod)) return undefined;
+  const ofPod = isPod(workload);
+  if (operation !== "CREATE" && (operation !== "UPDATE" || ofPod)) return undefined;
   const template = podTemplateOf(draft.object, workload);
-  return template === undefined ? undefined : { workload, template, isPod };
+  return template === undefined ? undefined : { workload, template, isPod: ofPod };
 }

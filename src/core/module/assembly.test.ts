@@ -3,16 +3,17 @@ import { z } from "zod";
 import { assemblyOf } from "../../../test/builders/evaluation.ts";
 import { kindOf } from "../../../test/builders/kind.ts";
 import { moduleThat } from "../../../test/builders/module.ts";
+import { allow } from "../decision/decision.ts";
+import { Gates } from "../installation/gates.ts";
+import { DEFAULT_INSTALLATION } from "../installation/installation.ts";
 import { at, type Json, type JsonObject, stringAt } from "../json.ts";
-import { Gates } from "../module/gates.ts";
-import { DEFAULT_INSTALLATION } from "../module/installation.ts";
-import type { Evaluator, Module, Read } from "../module/module.ts";
 import type { Kind } from "../policy/kind.ts";
+import { refOf } from "../policy/policy-ref.ts";
 import { problem } from "../policy/problem.ts";
 import { projector } from "../view/projection.ts";
 import type { Change } from "../view/view.ts";
-import { Assembly, refOf } from "./assembly.ts";
-import { allow } from "./decision.ts";
+import { Assembly } from "./assembly.ts";
+import type { Evaluator, Module, Read } from "./module.ts";
 
 const KIND = kindOf("test.example", "Rule", {
   versions: [

@@ -1,10 +1,10 @@
-import { NodeCounts } from "../status/node-counts.ts";
-import type { DriftCounts } from "./drift-counts.ts";
-import { DriftRepair } from "./drift-repair.ts";
-import type { DriftWalk } from "./drift-walk.ts";
+import type { DriftCounts } from "./drift/drift-counts.ts";
+import { DriftRepair } from "./drift/drift-repair.ts";
+import type { DriftWalk } from "./drift/drift-walk.ts";
+import { NodeCounts } from "./status/node-counts.ts";
 
 /** The reconciler's state for one cluster while a replica leads. Times in milliseconds since 1970. */
-export interface DriftState {
+export interface PlacementState {
   readonly repair: DriftRepair;
   /** Changes of policies so far; those that the debounce has seen; those before the last scan started. */
   changes: number;
@@ -24,7 +24,7 @@ export interface DriftState {
   counts: DriftCounts | undefined;
 }
 
-export function initialDriftState(): DriftState {
+export function initialPlacementState(): PlacementState {
   const never = Number.NEGATIVE_INFINITY;
   return {
     repair: new DriftRepair(),

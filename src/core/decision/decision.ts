@@ -1,5 +1,4 @@
 import type { JsonObject } from "../json.ts";
-import type { Count } from "../module/metric.ts";
 import { joinLines, MESSAGE_LENGTH, truncate } from "./bounds.ts";
 import { type Finding, messageWithCode } from "./finding.ts";
 import type { Need } from "./need.ts";
@@ -31,6 +30,14 @@ export interface Commit {
   readonly resourceVersion: string | undefined;
   /** The need whose fact this write rests on. */
   readonly rests: Need;
+}
+
+/** A step of a counter. */
+export interface Count {
+  readonly metric: string;
+  readonly labels: Readonly<Record<string, string>>;
+  /** @default 1 */
+  readonly by?: number;
 }
 
 // A decision can only be created by the functions below, so that each is complete.

@@ -1,18 +1,18 @@
-import { at, type JsonObject, stringAt } from "../json.ts";
+import { resourceName } from "../decision/request.ts";
+import type { Gates } from "../installation/gates.ts";
+import type { Installation } from "../installation/installation.ts";
+import type { JsonObject } from "../json.ts";
 import { type ServerVersion, sameServerVersion } from "../kubernetes/versions.ts";
-import type { Gates } from "../module/gates.ts";
-import type { Hook } from "../module/hook.ts";
-import type { Installation } from "../module/installation.ts";
-import type { Evaluator, Module } from "../module/module.ts";
-import { safeguard } from "../module/safeguard.ts";
 import { versionOf } from "../policy/check.ts";
 import { type Kind, kindResource, type Prepared } from "../policy/kind.ts";
+import { type PolicyRef, refOf } from "../policy/policy-ref.ts";
 import { problem } from "../policy/problem.ts";
 import { projectorOf, withoutBookkeeping } from "../view/projection.ts";
 import { Store } from "../view/store.ts";
 import { type Change, type Index, objectKey, type View } from "../view/view.ts";
-import type { PolicyRef } from "./finding.ts";
-import { resourceName } from "./request.ts";
+import type { Hook } from "./hook.ts";
+import type { Evaluator, Module } from "./module.ts";
+import { safeguard } from "./safeguard.ts";
 
 /** A policy in its current state: its prepared form, and its problems. */
 export interface StandingPolicy extends Prepared {
@@ -218,20 +218,6 @@ function preparedOf(kind: Kind, object: JsonObject, ref: PolicyRef): Prepared {
       problems: [problem([], `can't be read because of a fault in usher: ${why}`)],
     };
   }
-}
-
-/** How findings name a policy. */
-export function refOf(kind: Kind, object: JsonObject): PolicyRef {
-  const namespace = stringAt(object, "metadata", "namespace");
-  const uid = stringAt(object, "metadata", "uid");
-  const generation = at(object, "metadata", "generation");
-  return {
-    kind: kind.kind,
-    name: stringAt(object, "metadata", "name") ?? "",
-    ...(kind.scope === "Namespaced" ? { namespace: namespace ?? "default" } : {}),
-    ...(uid === undefined ? {} : { uid }),
-    ...(typeof generation === "number" ? { generation } : {}),
-  };
 }
 
 function ownersOf(modules: readonly Module[]): Map<string, Owner> {

@@ -1,6 +1,6 @@
+import type { DenialStatus } from "../../core/decision/status.ts";
 import type { Evaluation } from "../../core/evaluate/evaluate-hooks.ts";
 import { type AdmissionResponse, reviewText } from "../../core/evaluate/response.ts";
-import type { DenialStatus } from "../../core/evaluate/status.ts";
 import type { Phase } from "../../core/module/hook.ts";
 
 /** The HTTP response, before it is written. */

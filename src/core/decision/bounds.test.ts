@@ -3,10 +3,10 @@ import { ask, atOnce } from "../../../test/builders/evaluation.ts";
 import { moduleThat } from "../../../test/builders/module.ts";
 import { pod } from "../../../test/builders/pod.ts";
 import { requestFor } from "../../../test/builders/request.ts";
+import { responseOf, reviewText } from "../evaluate/response.ts";
 import { joinLines, LINE_LENGTH, MESSAGE_LENGTH, truncate } from "./bounds.ts";
 import { deny } from "./decision.ts";
 import type { Finding } from "./finding.ts";
-import { responseOf, reviewText } from "./response.ts";
 
 test("strings are cut visibly, and never within a character", () => {
   expect(truncate("abc", 3)).toBe("abc");
