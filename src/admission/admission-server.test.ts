@@ -237,3 +237,24 @@ test("a port in use is an error with a remedy, for both ports", async () => {
   );
   await new Promise((resolve) => other.close(resolve));
 });
+
+test("decisions that changed or refused something are listed on the ops port, to this machine alone", async () => {
+  const reporting = await startTestServer({ reportsDecisions: true, now: () => 0 });
+  try {
+    const decide = (path: string) => post(`${reporting.webhookAddress.url}${path}`, reporting.ca, review());
+    const list = async (query = "", host = "localhost") =>
+      get(`${reporting.opsAddress.url}/decisions${query}`, { headers: { host } });
+    for (const path of ["/validate/welcome", "/mutate/label", "/validate/refuse"]) await decide(path);
+    const { instance, decisions } = JSON.parse((await list()).body);
+    expect(decisions).toMatchObject([
+      { number: 1, verdict: "changed", time: "1970-01-01T00:00:00.000Z" },
+      { number: 2, verdict: "refused" },
+    ]);
+    expect(JSON.parse((await list("?after=1")).body)).toEqual({ instance, decisions: [decisions[1]] });
+    expect(JSON.parse((await list("?after=x")).body)).toEqual({ instance, decisions });
+    expect((await list("", "evil.example")).status).toBe(404);
+    expect((await get(`${server.opsAddress.url}/decisions`)).status).toBe(404);
+  } finally {
+    await reporting.close();
+  }
+});

@@ -1,7 +1,6 @@
 import { X509Certificate } from "node:crypto";
 import type { Count } from "../core/decision/decision.ts";
 import type { Effects } from "../core/evaluate/effects.ts";
-import type { Evaluation } from "../core/evaluate/evaluate-hooks.ts";
 import type { Source } from "../core/evaluate/source.ts";
 import type { Tracing } from "../core/installation/installation.ts";
 import type { Log } from "../core/log.ts";
@@ -13,8 +12,8 @@ import type { Address } from "./http/address.ts";
 import { startHeartbeat } from "./observe/health.ts";
 import { sampledLog } from "./observe/log-sampling.ts";
 import { createMetrics } from "./observe/metrics/metrics.ts";
-import { type Ops, openOps } from "./observe/ops.ts";
-import { recordedDecision } from "./observe/recorded-decisions.ts";
+import { openOps } from "./observe/ops.ts";
+import { RecordedDecisions } from "./observe/recorded-decisions.ts";
 import type { ReviewTracer } from "./observe/tracing/tracing.ts";
 import { afterResponse } from "./review/after-response.ts";
 import { ReviewHandler } from "./review/handle.ts";
@@ -114,6 +113,10 @@ export async function startAdmission(options: AdmissionOptions): Promise<Admissi
   );
   const stops: (() => unknown)[] = [heartbeat.stop];
   const { aggregated, now } = options;
+  const recorded =
+    options.reportsDecisions === true && bind === LOOPBACK
+      ? new RecordedDecisions(now ?? Date.now)
+      : undefined;
   try {
     // A certificate and a thread take a tenth of a second each: start both concurrently.
     const creatingMetrics = createMetrics({
@@ -132,7 +135,7 @@ export async function startAdmission(options: AdmissionOptions): Promise<Admissi
       metrics: async () => (await creatingMetrics).text(),
       log,
       heartbeatTimeoutMs: options.heartbeatTimeoutMs,
-      decisions: options.reportsDecisions === true && bind === LOOPBACK,
+      decisions: recorded === undefined ? undefined : (after) => recorded.after(after),
     });
     stops.push(
       () => creatingMetrics.then((metrics) => metrics.stop(), ignore),
@@ -158,7 +161,7 @@ export async function startAdmission(options: AdmissionOptions): Promise<Admissi
         log,
         count: metrics.count,
         effects: options.effects,
-        decided: options.reportsDecisions === true ? reporter(ops, now ?? Date.now) : undefined,
+        decided: recorded === undefined ? undefined : (evaluation) => recorded.add(evaluation),
       }),
       observe: (phase, status, seconds) => {
         metrics.observe(phase, status, seconds);
@@ -197,17 +200,6 @@ export async function startAdmission(options: AdmissionOptions): Promise<Admissi
     await Promise.all(stops.map((stop) => stop()));
     throw error;
   }
-}
-
-/** Reports what was changed, refused or warned about. */
-function reporter({ report }: Ops, now: () => number): (evaluation: Evaluation) => void {
-  let number = 0;
-  return (evaluation) => {
-    const decision = recordedDecision(evaluation, number + 1, now());
-    if (decision.verdict === "allowed") return;
-    number += 1;
-    report(decision);
-  };
 }
 
 /** OpenTelemetry is loaded only here, and only if tracing is on. */

@@ -1,11 +1,9 @@
-import { randomUUID } from "node:crypto";
 import type { AddressInfo } from "node:net";
 import { parentPort, workerData } from "node:worker_threads";
 import { Health } from "./health.ts";
 import type { FromOps, OpsWork, ToOps } from "./ops.ts";
 import { INDEX, livez, ownMetrics, type Page, readyz, UNKNOWN_PAGE } from "./ops-pages.ts";
 import { opsServer } from "./ops-server.ts";
-import { MOST_RECORDED, type RecordedDecision } from "./recorded-decisions.ts";
 
 /** Health and metrics in a separate thread: probes must be answered correctly while the main thread is stuck. */
 
@@ -34,16 +32,19 @@ async function metrics(): Promise<Page> {
   return { status: 200, body: snapshot.text + ownMetrics(health, work.heartbeatTimeoutMs, age) };
 }
 
-const decisions: RecordedDecision[] = [];
-/** A reader notices by it that this server started again. */
-const instance = randomUUID();
+/** Readers that wait for the decisions after a number. */
+const readers = new Map<number, PromiseWithResolvers<Page>>();
 
-/** The decisions after a number. Names of users and objects are for this machine's person alone, and for no site that its browser shows. */
-function decisionsAfter(query: string, host: string): Page {
+/** Names of users and objects are for this machine's person alone, and for no site that its browser shows. */
+function decisionsAfter(query: string, host: string): Page | Promise<Page> {
   if (!work.decisions || !/^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/.test(host)) return UNKNOWN_PAGE;
-  const after = Number(new URLSearchParams(query).get("after") ?? 0);
-  const fresh = decisions.filter(({ number }) => !(number <= after));
-  return { status: 200, body: `${JSON.stringify({ instance, decisions: fresh })}\n` };
+  const after = Number(new URLSearchParams(query).get("after") ?? 0) || 0;
+  const waiting = readers.get(after) ?? Promise.withResolvers<Page>();
+  if (!readers.has(after)) {
+    readers.set(after, waiting);
+    post({ wants: "decisions", after });
+  }
+  return waiting.promise;
 }
 
 function pageAt(path: string, query: string, host: string): Page | Promise<Page> {
@@ -71,9 +72,9 @@ server.listen({ host: work.bind, port: work.port }, () =>
 );
 
 port?.on("message", (message: ToOps) => {
-  if ("decision" in message) {
-    decisions.push(message.decision);
-    if (decisions.length > MOST_RECORDED) decisions.shift();
+  if ("decisions" in message) {
+    readers.get(message.after)?.resolve({ status: 200, body: message.decisions });
+    readers.delete(message.after);
     return;
   }
   snapshot = { text: message.metrics, at: performance.now() };

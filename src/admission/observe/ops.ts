@@ -3,7 +3,6 @@ import { factsOf, type Log } from "../../core/log.ts";
 import { type Address, addressOf, listenError } from "../http/address.ts";
 import type { Health } from "./health.ts";
 import { HEARTBEAT_TIMEOUT_MS } from "./ops-pages.ts";
-import type { RecordedDecision } from "./recorded-decisions.ts";
 
 /** How long a scrape waits for the main thread's metrics before it gets the last ones. A usual scrape timeout is 10 s. */
 const METRICS_TIMEOUT_MS = 250;
@@ -15,16 +14,17 @@ export interface OpsWork {
   readonly port: number;
   readonly heartbeatTimeoutMs: number;
   readonly metricsTimeoutMs: number;
-  /** Whether decisions are reported. */
+  /** Whether the main thread reports decisions. */
   readonly decisions: boolean;
 }
 
 export type FromOps =
   | { readonly listening: number }
   | { readonly failed: string }
-  | { readonly wants: "metrics" };
+  | { readonly wants: "metrics" }
+  | { readonly wants: "decisions"; readonly after: number };
 
-export type ToOps = { readonly metrics: string } | { readonly decision: RecordedDecision };
+export type ToOps = { readonly metrics: string } | { readonly after: number; readonly decisions: string };
 
 export interface OpsOptions {
   readonly health: Health;
@@ -34,14 +34,12 @@ export interface OpsOptions {
   readonly metrics: () => Promise<string>;
   readonly log: Log;
   readonly heartbeatTimeoutMs?: number | undefined;
-  /** Reports decisions at `/decisions`, to this machine alone. @default false */
-  readonly decisions?: boolean | undefined;
+  /** The decisions after a number, as JSON: reported at `/decisions`, to this machine alone. @default not reported */
+  readonly decisions?: ((after: number) => string) | undefined;
 }
 
 export interface Ops {
   readonly address: Address;
-  /** Adds a decision to those that are reported. */
-  readonly report: (decision: RecordedDecision) => void;
   readonly stop: () => Promise<void>;
 }
 
@@ -59,7 +57,7 @@ export async function openOps(options: OpsOptions): Promise<Ops> {
     port,
     heartbeatTimeoutMs: options.heartbeatTimeoutMs ?? HEARTBEAT_TIMEOUT_MS,
     metricsTimeoutMs: METRICS_TIMEOUT_MS,
-    decisions: options.decisions === true,
+    decisions: options.decisions !== undefined,
   };
   // Flags of the main thread (a debugger, a test runner's hooks) do not apply to this one.
   const worker = new Worker(workerUrl(), { workerData: work, execArgv: [], name: "usher-ops" });
@@ -73,7 +71,10 @@ export async function openOps(options: OpsOptions): Promise<Ops> {
   worker.on("message", (message: FromOps) => {
     if ("listening" in message) resolve(message.listening);
     else if ("failed" in message) reject(listenError(message.failed, bind, port, "--ops-port"));
-    else sendMetrics().catch((error: unknown) => log.error(factsOf(error), "collecting metrics failed"));
+    else if (message.wants === "decisions") {
+      const { after } = message;
+      worker.postMessage({ after, decisions: options.decisions?.(after) ?? "" } satisfies ToOps);
+    } else sendMetrics().catch((error: unknown) => log.error(factsOf(error), "collecting metrics failed"));
   });
   // Without this thread probes fail and the kubelet restarts the container: log the reason.
   worker.on("error", (error) => {
@@ -90,8 +91,7 @@ export async function openOps(options: OpsOptions): Promise<Ops> {
     await worker.terminate();
   };
   try {
-    const report = (decision: RecordedDecision) => worker.postMessage({ decision } satisfies ToOps);
-    return { address: addressOf("http", bind, await promise), report, stop };
+    return { address: addressOf("http", bind, await promise), stop };
   } catch (error) {
     await stop();
     throw error;

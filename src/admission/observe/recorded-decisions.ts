@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { messageWithCode } from "../../core/decision/finding.ts";
 import type { Evaluation } from "../../core/evaluate/evaluate-hooks.ts";
 import { stringAt } from "../../core/json.ts";
@@ -19,14 +20,41 @@ export interface RecordedDecision {
 }
 
 /** As many as a person scrolls through. */
-export const MOST_RECORDED = 1_000;
+const MOST_RECORDED = 1_000;
 
 /** Names and messages come from clients: a line of a page holds no more. */
 const LENGTH = 512;
 const MOST_LINES = 20;
 
+/** The last decisions that changed, refused or warned about something. */
+export class RecordedDecisions {
+  readonly #now: () => number;
+  readonly #kept: RecordedDecision[] = [];
+  /** A reader notices by it that this server started again. */
+  readonly #instance = randomUUID();
+  #last = 0;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  add(evaluation: Evaluation): void {
+    const decision = recordedDecision(evaluation, this.#last + 1, this.#now());
+    if (decision.verdict === "allowed") return;
+    this.#last += 1;
+    this.#kept.push(decision);
+    if (this.#kept.length > MOST_RECORDED) this.#kept.shift();
+  }
+
+  /** Those after a number, as JSON. */
+  after(number: number): string {
+    const decisions = this.#kept.filter((one) => one.number > number);
+    return `${JSON.stringify({ instance: this.#instance, decisions })}\n`;
+  }
+}
+
 /** A decision without the object itself: only its name, and what was found. */
-export function recordedDecision(
+function recordedDecision(
   { request, denials, findings, patched }: Evaluation,
   number: number,
   now: number,

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { Origin } from "../decision/draft.ts";
 import {
   at,
@@ -97,10 +97,7 @@ export function annotationOf(object: JsonObject | undefined): string | undefined
 export function digestOf(value: Json | undefined): string {
   if (typeof value === "object" && value !== null && Object.keys(value).length === 0)
     return digestOf(undefined);
-  return createHash("sha256")
-    .update(canonical(asStored(value)))
-    .digest("hex")
-    .slice(0, 16);
+  return hash("sha256", canonical(asStored(value)), "hex").slice(0, 16);
 }
 
 /** Go drops null members and empty lists of an object: so a manifest and the stored object have the same annotation. */

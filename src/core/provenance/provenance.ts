@@ -63,11 +63,8 @@ export function writeProvenance(
   // The mark of an earlier reapply has no meaning any more. It is removed with the next change, and does not cause one.
   if (!isNew && present === before) return true;
   const isMarked = (isNew || apart.length > 0) && isReapply(draft);
-  return write(
-    draft,
-    annotationText({ ...now, reappliedFrom: isMarked ? versionOf(old) : undefined }),
-    present,
-  );
+  const text = isMarked ? annotationText({ ...now, reappliedFrom: versionOf(old) }) : bare;
+  return write(draft, text, present);
 }
 
 function write(draft: Draft, text: string | undefined, present: string | undefined): boolean {
@@ -221,7 +218,7 @@ class ProvenanceRecord {
   #written(place: string, now: string): Replaced | undefined {
     const before = this.#before.get(place);
     const replaced = this.#stored.was.get(place);
-    if (replaced?.now === digestOf(before)) return { ...replaced, now };
+    if (replaced !== undefined && replaced.now === digestOf(before)) return { ...replaced, now };
     const hasOthers = [...this.#entries.values()].some(
       (entry) =>
         (entry.set.has(place) || entry.added.has(place)) && !this.#writers.get(place)?.has(entry.policy),
