@@ -1,4 +1,4 @@
-// `npm run recording`: runs the five minutes of the README in the real program and draws them as an animated terminal,
+// `npm run recording`: runs the commands of the README in the real program and draws them as an animated terminal,
 // docs/images/five-minutes.svg. A reader whose system asks for less motion sees the last screen.
 import { spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -19,10 +19,10 @@ const COLOURS = { 31: "#ff8e85", 32: "#7ee787", 33: "#e3b341", 34: "#79c0ff", 36
 const TEXT = "#e6edf3";
 const MUTED = "#9aa4af";
 
-/** Commands of the section that end by themselves and print something worth watching. */
+/** Commands before "How it works" that end by themselves and print something worth watching. */
 function commands() {
   const readme = readFileSync(join(root, "README.md"), "utf8");
-  const section = readme.slice(readme.indexOf("## Five minutes"), readme.indexOf("## How it works"));
+  const section = readme.slice(0, readme.indexOf("## How it works"));
   const found = section.matchAll(/^\$ (bin\/usher (?:review|what-if|explain) .+?)(?: \|\| true)?$/gm);
   return [...found].map(([, command]) => command);
 }
