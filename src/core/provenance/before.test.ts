@@ -7,8 +7,8 @@ import { digestOf, PROVENANCE } from "./annotation.ts";
 import { beforeUsher } from "./before.ts";
 import { writeProvenance } from "./provenance.ts";
 
-const noted = (note: object, spec: JsonObject): JsonObject =>
-  pod({ annotations: { [PROVENANCE]: JSON.stringify(note) }, spec });
+const recorded = (annotation: object, spec: JsonObject): JsonObject =>
+  pod({ annotations: { [PROVENANCE]: JSON.stringify(annotation) }, spec });
 
 const TERMS = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms";
 const term = (...keys: string[]): JsonObject => ({
@@ -23,7 +23,7 @@ const TOLERATION = { key: "pool", operator: "Exists" };
 test.each<[string, JsonObject, JsonObject]>([
   [
     "a value that was set, with the object that it leaves empty",
-    noted(
+    recorded(
       { placement: [{ policy: "P/a", set: ["/spec/nodeSelector/pool"] }] },
       { nodeSelector: { pool: "x" } },
     ),
@@ -31,7 +31,7 @@ test.each<[string, JsonObject, JsonObject]>([
   ],
   [
     "a value beside the author's own",
-    noted(
+    recorded(
       { placement: [{ policy: "P/a", set: ["/spec/nodeSelector/pool"] }] },
       { nodeSelector: { pool: "x", zone: "a" } },
     ),
@@ -39,23 +39,31 @@ test.each<[string, JsonObject, JsonObject]>([
   ],
   [
     "one element for each that was added",
-    noted(
+    recorded(
       { placement: [{ policy: "P/a", added: { "/spec/tolerations": [TOLERATION] } }] },
       { tolerations: [TOLERATION, { key: "own" }, TOLERATION] },
     ),
     { tolerations: [{ key: "own" }, TOLERATION] },
   ],
   [
-    "a term of node affinity from each term that it was joined to",
-    noted(
+    "a term of node affinity from each term that it was combined with",
+    recorded(
       { placement: [{ policy: "P/a", added: { [TERMS]: [term("pool")] } }] },
       required(term("zone", "pool"), term("rack", "pool"), term("own")),
     ),
     required(term("zone"), term("rack"), term("own")),
   ],
   [
-    "terms that were added to none, with their parents",
-    noted(
+    "a term of node affinity, but not the author's own term that equals it",
+    recorded(
+      { placement: [{ policy: "P/a", added: { [TERMS]: [term("pool")] } }] },
+      required(term("zone", "pool"), term("pool")),
+    ),
+    required(term("zone"), term("pool")),
+  ],
+  [
+    "terms of a pod that had none, with their parents",
+    recorded(
       { placement: [{ policy: "P/a", added: { [TERMS]: [term("pool"), term("disk")] } }] },
       required(term("pool"), term("disk")),
     ),
@@ -63,7 +71,7 @@ test.each<[string, JsonObject, JsonObject]>([
   ],
   [
     "a list that policies wrote, with the value from before in its order",
-    noted(
+    recorded(
       {
         placement: [{ policy: "P/a", added: { "/spec/tolerations": [TOLERATION] } }],
         was: {
@@ -76,7 +84,7 @@ test.each<[string, JsonObject, JsonObject]>([
   ],
   [
     "the elements of a list that others have changed since",
-    noted(
+    recorded(
       {
         placement: [{ policy: "P/a", added: { "/spec/tolerations": [TOLERATION] } }],
         was: { "/spec/tolerations": { now: digestOf([TOLERATION]) } },
@@ -87,7 +95,7 @@ test.each<[string, JsonObject, JsonObject]>([
   ],
   [
     "nothing that no policy may set",
-    noted(
+    recorded(
       { placement: [{ policy: "P/a", set: ["/spec", "/metadata", "/metadata/name", "/"] }] },
       { nodeSelector: { own: "a" } },
     ),
@@ -95,7 +103,7 @@ test.each<[string, JsonObject, JsonObject]>([
   ],
   [
     "nothing that is not there any more",
-    noted(
+    recorded(
       { placement: [{ policy: "P/a", set: ["/spec/nodeSelector/gone", "/spec/affinity/x/y"] }] },
       { nodeSelector: { own: "a" } },
     ),

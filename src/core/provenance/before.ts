@@ -1,5 +1,6 @@
 import type { Origin } from "../decision/draft.ts";
-import { canonical, copyOf, isObject, type Json, type JsonObject, listAt } from "../json.ts";
+import { canonical, copyOf, isObject, type Json, type JsonObject } from "../json.ts";
+import { withoutTerms } from "../kubernetes/selectors/node-terms.ts";
 import { atPointer, steps } from "../path.ts";
 import { digestOf, listRoom, PROVENANCE, readProvenance, takesRoom } from "./annotation.ts";
 
@@ -43,6 +44,7 @@ function isOfPolicy([first, second, third]: readonly string[]): boolean {
 /** The list without one of each of these elements; `undefined` if nothing is left. */
 function without(path: string, list: Json | undefined, elements: readonly Json[]): Json | undefined {
   if (!Array.isArray(list)) return list;
+  // A policy's terms were combined with each of the author's, and are recorded as the policy has them.
   if (path.endsWith("/nodeSelectorTerms")) return withoutTerms(list, elements);
   const gone = new Map<string, number>();
   for (const one of elements) gone.set(canonical(one), (gone.get(canonical(one)) ?? 0) + 1);
@@ -53,39 +55,6 @@ function without(path: string, list: Json | undefined, elements: readonly Json[]
     return more === 0;
   });
   return left.length === 0 ? undefined : left;
-}
-
-/**
- * Terms are alternatives, so a policy's term is joined to each term of the author, and recorded as the policy has it. Without its
- * requirements the author's terms are left.
- */
-function withoutTerms(terms: readonly Json[], added: readonly Json[]): Json | undefined {
-  const left = new Map<string, Json>();
-  for (const term of terms) {
-    const joined = added.find((one) => isPart(one, term));
-    const own = joined === undefined ? term : withoutRequirements(term, joined);
-    if (own !== undefined) left.set(canonical(own), own);
-  }
-  return left.size === 0 ? undefined : [...left.values()];
-}
-
-const REQUIREMENTS = ["matchExpressions", "matchFields"];
-
-function isPart(part: Json, whole: Json): boolean {
-  return REQUIREMENTS.every((field) => {
-    const has = new Set(listAt(whole, field).map(canonical));
-    return listAt(part, field).every((one) => has.has(canonical(one)));
-  });
-}
-
-function withoutRequirements(term: Json, part: Json): Json | undefined {
-  const own: Record<string, Json> = {};
-  for (const field of REQUIREMENTS) {
-    const gone = new Set(listAt(part, field).map(canonical));
-    const left = listAt(term, field).filter((one) => !gone.has(canonical(one)));
-    if (left.length > 0) own[field] = left;
-  }
-  return Object.keys(own).length === 0 ? undefined : own;
 }
 
 /** Replaces a value, and removes the objects that are empty without it, except for the top level. */

@@ -14,6 +14,7 @@ import {
   namesAgree,
 } from "../../../core/kubernetes/selectors/node-requirements.ts";
 import { compileTerm, type NodeNameRequirement } from "../../../core/kubernetes/selectors/node-selector.ts";
+import { LISTS, spelled } from "../../../core/kubernetes/selectors/node-terms.ts";
 import type { Path } from "../../../core/path.ts";
 import { shallow } from "../../../core/provenance/annotation.ts";
 import { REQUIRED } from "./check-elements.ts";
@@ -23,8 +24,7 @@ import type { TermsSize } from "./work-limit.ts";
 export const REQUIRED_NODE_AFFINITY: Path = ["affinity", "nodeAffinity", REQUIRED];
 export const REQUIRED_TERMS: Path = [...REQUIRED_NODE_AFFINITY, "nodeSelectorTerms"];
 
-/** The two lists of a node selector term. */
-export const LISTS = ["matchExpressions", "matchFields"] as const;
+export { LISTS };
 
 /** The most requirements of a product: as text they take some 300 KB, well below the 1.5 MB that etcd takes. */
 export const MAX_REQUIREMENTS = 4096;
@@ -247,22 +247,6 @@ export function valuesOfTerm(term: Json): number {
 export function requiredTermsOf(podSpec: Json | undefined): readonly Json[] | undefined {
   const required = at(podSpec, ...REQUIRED_NODE_AFFINITY);
   return isObject(required) ? listAt(required, "nodeSelectorTerms") : undefined;
-}
-
-const PARTS: ReadonlySet<string> = new Set(["key", "operator", "values"]);
-
-/** One spelling for one meaning of a requirement, with the list that it is in: order and repetition of its values mean nothing. */
-export function spelled(list: (typeof LISTS)[number], requirement: Json): string {
-  if (!isObject(requirement) || !Object.keys(requirement).every((part) => PARTS.has(part)))
-    return `${list} ${canonical(requirement)}`;
-  const values = new Set(listAt(requirement, "values").map(canonical));
-  const parts = [own(requirement, "key") ?? "", own(requirement, "operator") ?? "", [...values].sort()];
-  return `${list} ${canonical(parts)}`;
-}
-
-/** The requirements of a term, each in one spelling. */
-export function requirementsOf(term: Json): Set<string> {
-  return new Set(LISTS.flatMap((list) => listAt(term, list).map((one) => spelled(list, one))));
 }
 
 /** In readable form: `zone in (a, b) and disk=ssd, or metadata.name=node-1`. */

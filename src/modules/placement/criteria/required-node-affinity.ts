@@ -7,6 +7,7 @@ import {
   type LabelRequirement,
 } from "../../../core/kubernetes/selectors/node-requirements.ts";
 import { compileNodeSelector } from "../../../core/kubernetes/selectors/node-selector.ts";
+import { requirementsOf, withoutTerms } from "../../../core/kubernetes/selectors/node-terms.ts";
 import { valuesOf } from "../../../core/kubernetes/selectors/values.ts";
 import { type Path, pointer } from "../../../core/path.ts";
 import { idle, PROBLEM, type Problem, problem } from "../../../core/policy/problem.ts";
@@ -21,17 +22,14 @@ import {
   describeTerms,
   hasAll,
   isMatchable,
-  LISTS,
   MAX_REQUIREMENTS,
   type ParsedTerm,
   parseTerm,
   REQUIRED_NODE_AFFINITY,
   REQUIRED_TERMS,
-  requirementsOf,
   type Selector,
   sizeOfParsed,
   sizeOfTerms,
-  spelled,
   type TermMeaning,
   valuesOfTerm,
 } from "./node-term.ts";
@@ -363,39 +361,6 @@ function isMet(wanted: TermMeaning, mine: TermMeaning, pod: ComparedPod): boolea
     if (!requirements.every((one) => impliedBy(given, one))) return false;
   }
   return wanted.names.every((one) => mine.names.some((other) => impliesName(other, one)));
-}
-
-/** A term without some requirements. An empty list is removed. */
-function withoutRequirements(term: JsonObject, requirements: ReadonlySet<string>): JsonObject {
-  const rest: Record<string, Json | undefined> = { ...term };
-  for (const list of LISTS) {
-    const before = listAt(term, list);
-    const kept = before.filter((one) => !requirements.has(spelled(list, one)));
-    if (kept.length === before.length) continue;
-    if (kept.length === 0) delete rest[list];
-    else rest[list] = kept;
-  }
-  return rest;
-}
-
-/**
- * Terms without the requirements of policies, where the terms from before are not known; `undefined` where nothing is left. Terms that are
- * equal then are one again. Where only some would be left with nothing, these are the pod's own: had it had none, all would be.
- */
-function withoutTerms(terms: readonly Json[], injected: readonly Json[]): readonly Json[] | undefined {
-  const sets = injected.map(requirementsOf).filter((one) => one.size > 0);
-  const rest = new Map<string, Json>();
-  let isAll = terms.length > 0;
-  for (const term of terms) {
-    const has = requirementsOf(term);
-    const gone = new Set(sets.filter((one) => one.isSubsetOf(has)).flatMap((one) => [...one]));
-    const isEmptied = gone.size > 0 && gone.size === has.size;
-    isAll &&= isEmptied;
-    const left = isEmptied || gone.size === 0 || !isObject(term) ? term : withoutRequirements(term, gone);
-    const text = canonical(left);
-    if (!rest.has(text)) rest.set(text, left);
-  }
-  return isAll ? undefined : [...rest.values()];
 }
 
 /** One string for alternatives of the same meaning: in any order, and without those that are narrower than another. */
