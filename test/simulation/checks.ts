@@ -1,20 +1,24 @@
 /** The promises of usher, checked at every write and at the end. */
 
 import type { OwnCertificate } from "../../src/admission/tls/certificate.ts";
-import { Gates } from "../../src/core/installation/gates.ts";
+import type { Assembly } from "../../src/core/module/assembly.ts";
+import { resourceName } from "../../src/core/decision/request.ts";
 import { at, equal, isObject, type Json, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
 import { annotationsOf, labelsOf, nameOf, namespaceOf } from "../../src/core/kubernetes/object.ts";
 import { parseServerVersion } from "../../src/core/kubernetes/versions.ts";
-import { Assembly } from "../../src/core/module/assembly.ts";
+import { readsOf } from "../../src/core/module/module.ts";
 import { kindResource } from "../../src/core/policy/kind.ts";
 import { registeredWebhooks } from "../../src/core/registration/index.ts";
+import { hasStandby, managedSets } from "../../src/core/registration/managed-objects.ts";
 import { OWN_NAMES } from "../../src/core/registration/names.ts";
 import { OPENABLE_ANNOTATION } from "../../src/core/registration/webhooks.ts";
+import { modules } from "../../src/modules/all.ts";
 import { trusts } from "../../src/operator/certificates/certificate-record.ts";
 import type { StoreEvent } from "./api-server/store.ts";
+import { assemblyOf } from "./configurations.ts";
 import { EPOCH } from "./runtime.ts";
 import { DOMAIN } from "./scenario.ts";
-import { MODULES, NAMESPACE, type Pod, RULES_NAMESPACE, USHER, type World } from "./world.ts";
+import { NAMESPACE, type Pod, RULES_NAMESPACE, USHER, type World } from "./world.ts";
 
 function stored({ store }: World, resource: string): JsonObject[] {
   return store.list(resource).map(({ object }) => object);
@@ -44,7 +48,7 @@ export function watchInvariants(world: World): void {
           ? (otherFieldChanged(event) ?? coveredLabelRemoved(event, world))
           : event.resource.endsWith(HOOKS)
             ? lockingHook(event)
-            : undefined;
+            : staleStatus(event);
     if (why !== undefined) runtime.fail(`${why} (revision ${event.revision})`);
   });
   let leaseDeleted = Number.NEGATIVE_INFINITY;
@@ -251,15 +255,14 @@ export function wrongStatus(world: World): string | undefined {
 
 /** Both webhook configurations are those of the stored policies. */
 export function wrongWebhooks(world: World): string | undefined {
-  const assembly = new Assembly(
-    MODULES,
-    world.installation,
-    new Gates(MODULES.flatMap(({ gates }) => gates ?? [])),
-  );
+  const assembly = assemblyOf(world.configuration);
   const version = parseServerVersion({ major: "1", minor: "37", gitVersion: "v1.37.0" });
   if (version !== undefined) assembly.observeServerVersion(version);
-  for (const kind of MODULES.flatMap(({ kinds }) => kinds)) {
-    const resource = kindResource(kind);
+  const resources = [
+    ...assembly.modules.flatMap(({ kinds }) => kinds.map(kindResource)),
+    ...readsOf(assembly).map(resourceName),
+  ];
+  for (const resource of new Set(resources))
     assembly.apply(
       stored(world, resource).map((object) => ({
         resource,
@@ -268,9 +271,11 @@ export function wrongWebhooks(world: World): string | undefined {
         object,
       })),
     );
-  }
+  const managed = wrongManaged(world, assembly);
+  if (managed !== undefined) return managed;
   const { objects } = registeredWebhooks(assembly, {
     endpoint: { service: { name: "usher", namespace: NAMESPACE, port: 443 } },
+    standby: hasStandby(assembly),
   });
   const essence = (object: Json | undefined): Json =>
     listAt(object, "webhooks").map((entry) => [
@@ -278,6 +283,8 @@ export function wrongWebhooks(world: World): string | undefined {
       at(entry, "failurePolicy") ?? null,
       at(entry, "rules") ?? null,
       at(entry, "timeoutSeconds") ?? null,
+      at(entry, "namespaceSelector") ?? null,
+      at(entry, "matchConditions") ?? null,
     ]);
   for (const [i, kind] of ["mutating", "validating"].entries()) {
     const live = world.store.get(`${kind}webhookconfigurations.${HOOKS}`, OWN_NAMES.webhooks);
@@ -292,6 +299,34 @@ export function wrongWebhooks(world: World): string | undefined {
       }
   }
   return undefined;
+}
+
+/** The objects that modules manage are those of the stored policies. */
+function wrongManaged(world: World, assembly: Assembly): string | undefined {
+  const wanted = managedSets(assembly, assembly.view, EPOCH + world.runtime.now).flatMap(({ desired }) =>
+    desired.map((one) => `${one["kind"]} ${nameOf(one)}`),
+  );
+  const resources = new Set(
+    modules.flatMap(({ managed }) => (managed?.resources ?? []).map((one) => resourceName(one))),
+  );
+  const is = [...resources].flatMap((resource) =>
+    stored(world, resource).map((one) => `${one["kind"]} ${nameOf(one)}`),
+  );
+  return equal(is.toSorted(), wanted.toSorted())
+    ? undefined
+    : `modules manage ${is.join(", ") || "nothing"}, should be ${wanted.join(", ") || "nothing"}`;
+}
+
+/** A status is written for the generation that it was computed from, and for no earlier one. */
+function staleStatus({ type, resource, object, previous, key, by }: StoreEvent): string | undefined {
+  if (type !== "MODIFIED" || by !== USHER) return undefined;
+  const observed = at(object, "status", "observedGeneration");
+  if (observed === undefined || equal(at(previous, "status") ?? null, at(object, "status") ?? null))
+    return undefined;
+  const generation = at(object, "metadata", "generation");
+  return observed === generation
+    ? undefined
+    : `the status of ${resource} ${key} was written for generation ${observed}, and it is ${generation}`;
 }
 
 /** Each reservation has become a project. */

@@ -126,6 +126,11 @@ if (values.plans || values.plan !== undefined) {
     runs += operator.runs;
     wrong += operator.failures.length;
     for (const why of operator.failures) console.log(`plan failed: operator: ${why}`);
+    const { checkTransitions } = await import("./transitions.ts");
+    const moved = await checkTransitions(every);
+    runs += moved.runs;
+    wrong += moved.failures.length;
+    for (const why of moved.failures) console.log(`plan failed: configuration: ${why}`);
   }
   console.log(`${runs} plans, ${wrong} failed`);
   process.exit(wrong > 0 ? 1 : 0);

@@ -216,4 +216,86 @@ export const MUTANTS: readonly Mutant[] = [
     text: "const opened = openedNote(live);",
     by: "const opened = openedNote(live);\n    if (opened !== undefined) return false;",
   },
+  // Rollouts between configurations.
+  {
+    name: "a replica allows hooks that it does not have",
+    file: "src/admission/review/routes.ts",
+    text: "if (found.length === 0) return { notFound: unknownHook(name, phase, all) };",
+    by: "if (found.length === 0) continue;",
+  },
+  {
+    name: "a hook is registered while a replica serves that does not have it",
+    file: "src/operator/webhooks/webhook-controller.ts",
+    text: "const declaredHooks = assembly.declaredHooks.filter((hook) => this.#supported.has(hook));",
+    by: "const declaredHooks = assembly.declaredHooks;",
+  },
+  {
+    name: "a replica serves before hooks are withdrawn that it does not have",
+    file: "src/operator/controller/replica.ts",
+    text: "await untilSupported(client, () => source.assembly.hooks, log, signal);",
+    by: "",
+  },
+  {
+    name: "a module that is switched off leaves its webhooks",
+    file: "src/operator/webhooks/deviation.ts",
+    text: "export function webhookDeviations(wanted: JsonObject, live: JsonObject): string[] {",
+    by: "export function webhookDeviations(wanted: JsonObject, live: JsonObject): string[] {\n  const kept = new Set(listAt(wanted, 'webhooks').map((one) => stringAt(one, 'name')));\n  live = { ...live, webhooks: listAt(live, 'webhooks').filter((one) => kept.has(stringAt(one, 'name'))) };",
+  },
+  // Placement.
+  {
+    name: "a deleted policy still counts",
+    file: "src/core/module/assembly.ts",
+    text: "policies?.delete(key);\n      return;",
+    by: "return;",
+  },
+  {
+    name: "a status is written over a newer one",
+    file: "src/cluster/controller/planned-writes.ts",
+    text: 'const operations = [{ op: "add", path: "/status", value: write.status }];',
+    by: 'return client.request("PATCH", path + "/status?" + queryOf(options), { body: [{ op: "add", path: "/status", value: write.status }], contentType: "application/json-patch+json" });\n    const operations: Json[] = [];',
+  },
+  {
+    name: "an update loses what was injected",
+    file: "src/modules/placement/place/update.ts",
+    text: "const { restored, removed } = carryInjections(carrying, reported, staleParts(wanting), limits);",
+    by: "const { restored, removed } = { restored: [], removed: new Map() };",
+  },
+  {
+    name: "a changed policy starts no scan",
+    file: "src/modules/placement/reconciler.ts",
+    text: "if (!KINDS.has(resource)) return [];\n      state.changes++;",
+    by: "if (!KINDS.has(resource)) return [];",
+  },
+  // Protected nodes.
+  {
+    name: "a group in Enable only reports",
+    file: "src/modules/node-guard/claims/evaluate-claim.ts",
+    text: 'if (group.effectiveMode === "Inform") return "would-deny";',
+    by: 'if (group.effectiveMode !== "Disable") return "would-deny";',
+  },
+  {
+    name: "the fallback of a group that is gone stays",
+    file: "src/operator/controller/managed-objects-controller.ts",
+    text: "if (desired.has(key) || !isWrittenByUsher(live)) continue;",
+    by: "continue;",
+  },
+  {
+    name: "pods on protected nodes are counted once",
+    file: "src/modules/node-guard/status/reconciler.ts",
+    text: "enqueue: policyKeys(view), requeueAfter: SCAN_SECONDS };",
+    by: "enqueue: policyKeys(view) };",
+  },
+  // Pod Security.
+  {
+    name: "the status of an exception is not written",
+    file: "src/modules/pod-os/reconciler.ts",
+    text: 'return object === undefined || !areInForce(context) ? [] : [{ kind: "exception", name }];',
+    by: "return [];",
+  },
+  {
+    name: "the level of a namespace is that of its first sight",
+    file: "src/modules/pod-os/admission/namespace-policy.ts",
+    text: "if (known !== undefined) return policyOf(known, configuration);",
+    by: "const first = ((globalThis as Record<string, any>)['levels'] ??= new WeakMap());\n  if (known !== undefined) {\n    if (!first.has(view)) first.set(view, new Map());\n    if (!first.get(view).has(namespace)) first.get(view).set(namespace, known);\n    return policyOf(first.get(view).get(namespace), configuration);\n  }",
+  },
 ];

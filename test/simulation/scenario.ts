@@ -1,4 +1,6 @@
 /** A scenario: who calls what, and what breaks, each at its time. Pure data, made from a seed, so that it can be shrunk. */
+import type { Configuration } from "../../src/cli/configuration/configuration.ts";
+import { CONFIGURATIONS } from "./configurations.ts";
 import { randomStream } from "./runtime.ts";
 
 /** What people and other programs do. `at`: milliseconds from the start. */
@@ -43,6 +45,51 @@ export type Call = { readonly at: number } & (
   | { readonly call: "delete certificate" }
   /** A replica is replaced by one of another name, which drains first. */
   | { readonly call: "roll out"; readonly replica: string }
+  /** An administrator gives all replicas another configuration. */
+  | { readonly call: "configure"; readonly configuration: string }
+  | {
+      readonly call: "create pod";
+      readonly user: string;
+      readonly namespace: string;
+      readonly name: string;
+      readonly app: string;
+      /** It selects a pool of its own. */
+      readonly own?: boolean;
+      readonly node?: string;
+      /** It tolerates every taint. */
+      readonly tolerant?: boolean;
+      /** It uses the processes of its node, which the level baseline forbids. */
+      readonly host?: boolean;
+      readonly os?: boolean;
+    }
+  | { readonly call: "delete pod"; readonly namespace: string; readonly name: string }
+  /** The scheduler binds it. */
+  | { readonly call: "bind pod"; readonly namespace: string; readonly name: string; readonly node: string }
+  /** A ReplicaSet is created, or its manifest is applied again. */
+  | {
+      readonly call: "apply workload";
+      readonly namespace: string;
+      readonly name: string;
+      readonly image: string;
+      readonly own?: boolean;
+    }
+  | { readonly call: "reapply workload"; readonly namespace: string; readonly name: string }
+  | {
+      readonly call: "set placement";
+      readonly name: "pool" | "dedicated";
+      readonly value: string;
+      readonly onUpdate?: "Inject" | "Restore";
+      readonly enforcement?: "Refuse";
+      readonly failurePolicy?: "Fail" | "Ignore";
+    }
+  | { readonly call: "delete placement"; readonly name: "pool" | "dedicated" }
+  /** Protected nodes; `closed`: bindings to them fail while usher does not answer. */
+  | { readonly call: "set guard"; readonly mode: "Disable" | "Inform" | "Enable"; readonly closed: boolean }
+  | { readonly call: "delete guard" }
+  /** The enforced level of Pod Security. */
+  | { readonly call: "set level"; readonly namespace: string; readonly level: string | null }
+  | { readonly call: "set exception"; readonly namespaces: readonly string[] }
+  | { readonly call: "delete exception" }
 );
 
 /** What breaks. A fault with a duration ends after `forMs`. */
@@ -89,6 +136,8 @@ export interface Scenario {
   readonly activeMs: number;
   /** Whether callers repeat what failed: then the end does not depend on faults. @default false */
   readonly persistent?: boolean;
+  /** Of the replicas at the start. @default that with all modules */
+  readonly configuration?: Configuration;
 }
 
 export const DOMAIN = "sim.example.com";
@@ -198,6 +247,7 @@ export function scenarioOf(seed: number): Scenario {
     [1, () => ({ at: time(), call: "roll out", replica: pick(replicas) })],
   ];
   for (let i = 4 + below(10); i > 0; i--) calls.push(choose(weighted, random)());
+  calls.push(...callsAboutPods({ time, below, pick, chance, random }));
   // Conflicts: a node is written by others while its rule changes.
   if (chance(0.5)) {
     const at = time();
@@ -291,6 +341,107 @@ export function scenarioOf(seed: number): Scenario {
     faults: faults.toSorted((a, b) => a.at - b.at),
     activeMs,
   };
+}
+
+interface Dice {
+  readonly time: () => number;
+  readonly below: (n: number) => number;
+  readonly pick: <T>(list: readonly T[]) => T;
+  readonly chance: (p: number) => boolean;
+  readonly random: () => number;
+}
+
+const NAMESPACES = ["shop", "shop", "lab"];
+const WORKLOADS = ["web", "api"];
+
+/** Pods and workloads of tenants, the policies about them, and rollouts of another configuration. */
+function callsAboutPods({ time, below, pick, chance, random }: Dice): Call[] {
+  const calls: Call[] = [];
+  let pods = 0;
+  const pod = (at: number): Call => ({
+    at,
+    call: "create pod",
+    user: pick(USERS),
+    namespace: pick(NAMESPACES),
+    name: `pod-${++pods}`,
+    app: pick(["web", "job"]),
+    own: chance(0.2),
+    ...(chance(0.2) ? { node: pick(NODES) } : {}),
+    tolerant: chance(0.2),
+    host: chance(0.25),
+    os: chance(0.2),
+  });
+  const placement = (at: number, name = pick(["pool", "pool", "dedicated"] as const)): Call => ({
+    at,
+    call: "set placement",
+    name,
+    value: pick(["a", "b"]),
+    ...(chance(0.4) ? { onUpdate: pick(["Inject", "Restore"] as const) } : {}),
+    ...(name === "pool" && chance(0.15) ? { enforcement: "Refuse" } : {}),
+    ...(chance(0.4) ? { failurePolicy: pick(["Fail", "Ignore"] as const) } : {}),
+  });
+  const weighted: readonly (readonly [number, () => Call])[] = [
+    [5, () => pod(time())],
+    [1, () => ({ at: time(), call: "delete pod", namespace: "shop", name: `pod-${1 + below(pods + 1)}` })],
+    [
+      2,
+      () => ({
+        at: time(),
+        call: "bind pod",
+        namespace: "shop",
+        name: `pod-${1 + below(pods + 1)}`,
+        node: pick(NODES),
+      }),
+    ],
+    [
+      4,
+      () => ({
+        at: time(),
+        call: "apply workload",
+        namespace: "shop",
+        name: pick(WORKLOADS),
+        image: `example.com/c:${below(3)}`,
+        own: chance(0.15),
+      }),
+    ],
+    [1, () => ({ at: time(), call: "reapply workload", namespace: "shop", name: pick(WORKLOADS) })],
+    [4, () => placement(time())],
+    [2, () => ({ at: time(), call: "delete placement", name: pick(["pool", "dedicated"] as const) })],
+    [
+      3,
+      () => ({
+        at: time(),
+        call: "set guard",
+        mode: pick(["Disable", "Inform", "Enable", "Enable"] as const),
+        closed: chance(0.3),
+      }),
+    ],
+    [1, () => ({ at: time(), call: "delete guard" })],
+    [
+      3,
+      () => ({
+        at: time(),
+        call: "set level",
+        namespace: pick(NAMESPACES),
+        level: pick(["baseline", "baseline", "privileged", null]),
+      }),
+    ],
+    [1, () => ({ at: time(), call: "set exception", namespaces: chance(0.7) ? ["shop"] : ["lab"] })],
+    [1, () => ({ at: time(), call: "delete exception" })],
+  ];
+  for (let i = 4 + below(8); i > 0; i--) calls.push(choose(weighted, random)());
+  // A policy changes while pods are created.
+  if (chance(0.5)) {
+    const at = time();
+    calls.push(placement(at));
+    for (let k = 2; k > 0; k--) calls.push(pod(at + below(2_000)));
+  }
+  if (chance(0.3)) {
+    const names = Object.keys(CONFIGURATIONS);
+    calls.push({ at: time(), call: "configure", configuration: pick(names) });
+    if (chance(0.4)) calls.push({ at: time(), call: "configure", configuration: pick(names) });
+  }
+  return calls;
 }
 
 function choose<T>(weighted: readonly (readonly [number, () => T])[], random: () => number): () => T {

@@ -10,6 +10,7 @@ import {
   wrongStatus,
   wrongWebhooks,
 } from "./checks.ts";
+import { watchPods, wrongCounts, wrongNewPod, wrongPolicyStatus } from "./pod-checks.ts";
 import { activate, realNow } from "./runtime.ts";
 import { describe, type Scenario } from "./scenario.ts";
 import { issuePairs, World } from "./world.ts";
@@ -52,9 +53,12 @@ export async function simulate(
   });
   const { runtime } = world;
   watchInvariants(world);
+  watchPods(world);
   prepare?.(world);
   await world.run();
+  await world.untilRolledOut();
   const repaired = runtime.now;
+  world.changeLast();
   const checked = async (ms: number, ...checks: ((world: World) => string | undefined)[]): Promise<void> => {
     await runtime.run(runtime.now + ms);
     for (const check of checks) {
@@ -68,7 +72,15 @@ export async function simulate(
   const stop = world.store.subscribe(({ resource, type, key, by }) => {
     if (!CONTINUOUS.test(resource)) written.push(`${type} ${resource} ${key} by ${by}`);
   });
-  await checked(STABLE_MS, wrongNode, wrongStatus, wrongWebhooks, wrongLeader);
+  await checked(
+    STABLE_MS,
+    wrongNode,
+    wrongStatus,
+    wrongPolicyStatus,
+    wrongCounts,
+    wrongWebhooks,
+    wrongLeader,
+  );
   stop();
   if (written.length > 0) runtime.fail(`written although nothing happens: ${written.slice(0, 5).join(", ")}`);
   for (const user of ["ann", "bob"])
@@ -76,6 +88,10 @@ export async function simulate(
       const why = await wrongAnswer(world, user);
       if (why !== undefined) runtime.fail(why);
     }
+  if (runtime.failure === undefined) {
+    const why = await wrongNewPod(world);
+    if (why !== undefined) runtime.fail(why);
+  }
   const { failure, events, now } = runtime;
   if (failure !== undefined) world.note(`FAILED ${failure}`);
   activate(undefined);

@@ -4,34 +4,46 @@
  * assembles them; left out are sockets, TLS and the ops port. The world calls their review handler, and does the
  * kubelet's and the endpoint controller's part.
  */
+
 import { afterResponse } from "../../src/admission/review/after-response.ts";
 import { type Handle, ReviewHandler } from "../../src/admission/review/handle.ts";
 import { makeCertificate, type OwnCertificate } from "../../src/admission/tls/certificate.ts";
+import type { Configuration } from "../../src/cli/configuration/configuration.ts";
 import { type LiveSource, openLive } from "../../src/cli/source/live.ts";
+import type { Client } from "../../src/cluster/client/client.ts";
 import { EventRecorder } from "../../src/cluster/events/event-recorder.ts";
-import { Gates } from "../../src/core/installation/gates.ts";
-import { DEFAULT_INSTALLATION, type Installation } from "../../src/core/installation/installation.ts";
 import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
 import type { Log } from "../../src/core/log.ts";
-import { Assembly } from "../../src/core/module/assembly.ts";
-import type { Module } from "../../src/core/module/module.ts";
-import { policyCheck } from "../../src/core/module/policy-check.ts";
+import { askedName } from "../../src/core/module/hook.ts";
 import { serviceNames } from "../../src/core/registration/certificates.ts";
 import { registeredKinds } from "../../src/core/registration/index.ts";
 import { anchor } from "../../src/core/registration/managed-objects.ts";
 import { labelled, OWN_NAMES } from "../../src/core/registration/names.ts";
-import { nodeLabels } from "../../src/modules/node-labels/index.ts";
-import { projectLimit } from "../../src/modules/project-limit/index.ts";
+import { modules } from "../../src/modules/all.ts";
 import { dataOf, trusts } from "../../src/operator/certificates/certificate-record.ts";
 import { rotated } from "../../src/operator/certificates/path-tokens.ts";
+import { Objects } from "../../src/operator/install/apply.ts";
+import { leftoversOf, removeLeftovers } from "../../src/operator/uninstall/leftovers.ts";
 import { Watchdog } from "../../src/operator/watchdog/watchdog.ts";
 import type { WebhookCall } from "./api-server/admission.ts";
 import { ApiServer } from "./api-server/api-server.ts";
 import { Controllers } from "./api-server/controllers.ts";
 import { Store } from "./api-server/store.ts";
+import { assemblyOf, BASE, CONFIGURATIONS } from "./configurations.ts";
 import { GOOD_LINK, type Link, Network, type ServerRequest } from "./network.ts";
+import type { History } from "./pod-checks.ts";
 import { activate, EPOCH, Runtime, SimulatedProcess } from "./runtime.ts";
 import { type Call, DOMAIN, describe, type Fault, type Scenario, WARM_UP_MS, WATCHDOG } from "./scenario.ts";
+import {
+  controlWorkloads,
+  LAB,
+  PLACEMENTS,
+  POOL_KEY,
+  PROTECTED,
+  performTenantCall,
+  type Review,
+  SHOP,
+} from "./tenants.ts";
 
 export const NAMESPACE = "usher-system";
 export const USHER = "system:serviceaccount:usher-system:usher";
@@ -43,21 +55,19 @@ const WATCHDOG_ACCOUNT = {
 };
 const ADMIN = { username: "admin", groups: ["system:masters", "system:authenticated"] };
 
-const OWN_MODULES = [nodeLabels, projectLimit];
-export const MODULES: readonly Module[] = [...OWN_MODULES, policyCheck(OWN_MODULES)];
-
 const LIMITS = "projectrequestlimits.operator.project.openshift.io";
 
 /** How long a replica that is being replaced keeps serving. */
 const DRAIN_MS = 3_000;
+
+/** Three replicas, one after the other, each of which waits for hooks to be withdrawn. */
+const ROLLED_OUT_MS = 180_000;
 
 /** A probe of the kubelet. */
 const PROBE_MS = 1_000;
 
 /** Every replica has found the new certificate, even after the longest fault. */
 const REISSUED_MS = 60_000;
-
-const OPEN_AFTER_SECONDS = 40;
 
 /** Signing takes real time and other threads, so pairs are issued before, and given out in order. */
 const pairs: OwnCertificate[] = [];
@@ -76,6 +86,8 @@ export async function issuePairs(): Promise<void> {
 export interface Pod {
   readonly name: string;
   readonly owner: JsonObject;
+  /** The configuration that its container has read. */
+  configuration: Configuration;
   process: SimulatedProcess;
   live?: LiveSource;
   handle?: Handle;
@@ -95,7 +107,13 @@ export class World {
   readonly servers: readonly ApiServer[];
   readonly network: Network;
   readonly pods = new Map<string, Pod>();
-  readonly installation: Installation;
+  /** The stored configuration, which a container reads when it starts. */
+  configuration: Configuration;
+  /** Requests about pods and workloads that are under way, by resource and object. */
+  readonly reviews = new Map<string, Review>();
+  /** Called with the answer to a request about a pod or a workload. */
+  answered: (review: Review, status: number, message: string) => void = () => undefined;
+  history: History | undefined;
   /** The limits that were stored, and when. */
   readonly limits: { readonly at: number; readonly max: number }[] = [];
   /** Writes of usher's processes that were processed, in order; without leases and events. */
@@ -112,6 +130,7 @@ export class World {
   #lagMs = 0;
   #generation = 1;
   #refused = false;
+  #rolling = 0;
   #secretDeleted = Number.NEGATIVE_INFINITY;
 
   constructor(scenario: Scenario, options: WorldOptions = {}) {
@@ -124,16 +143,7 @@ export class World {
       trace === undefined
         ? () => undefined
         : (line) => trace(`${(runtime.now / 1_000).toFixed(4).padStart(9)} ${line}`);
-    this.installation = {
-      ...DEFAULT_INSTALLATION,
-      namespace: NAMESPACE,
-      watchdog: {
-        enabled: true,
-        openAfterSeconds: OPEN_AFTER_SECONDS,
-        open: scenario.openable ? ["project-limit"] : [],
-      },
-      settings: { "node-labels": { gracePeriodSeconds: 5 } },
-    };
+    this.configuration = this.#openable(scenario.configuration ?? BASE);
     const common = {
       now: () => EPOCH + runtime.now,
       random: runtime.randomFor("API servers"),
@@ -184,6 +194,7 @@ export class World {
     }
     this.#startWatchdog();
     this.#probe();
+    controlWorkloads(this);
     for (const call of scenario.calls)
       runtime.schedule(call.at - runtime.now, () => void this.#callUntilDone(call));
     for (const fault of scenario.faults) runtime.schedule(fault.at - runtime.now, () => this.#break(fault));
@@ -194,12 +205,20 @@ export class World {
   // ——— the cluster ———
 
   async #prepare(): Promise<void> {
-    const assembly = this.#assembly();
-    const namespaces = ["default", "kube-system", NAMESPACE, RULES_NAMESPACE];
+    // Kinds stay when a module is switched off.
+    const assembly = assemblyOf(BASE);
+    const namespaces = ["default", "kube-system", "kube-node-lease", NAMESPACE, RULES_NAMESPACE, SHOP, LAB];
     const objects: (readonly [string, JsonObject])[] = [
       ...namespaces.map(
         (name) =>
-          ["/api/v1/namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name } }] as const,
+          [
+            "/api/v1/namespaces",
+            {
+              apiVersion: "v1",
+              kind: "Namespace",
+              metadata: { name, ...(name === SHOP ? { labels: { env: "prod" } } : {}) },
+            },
+          ] as const,
       ),
       ...registeredKinds(assembly, "0.1.0").map(
         (crd) => ["/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd] as const,
@@ -229,7 +248,7 @@ export class World {
         },
       ],
     ];
-    for (const [path, object] of objects) await this.#send(ADMIN, "POST", path, object);
+    for (const [path, object] of objects) await this.send(ADMIN, "POST", path, object);
     if (this.scenario.renewal && oldPair !== undefined) {
       const record = {
         current: oldPair,
@@ -237,7 +256,7 @@ export class World {
         previous: undefined,
         paths: rotated(undefined, EPOCH),
       };
-      await this.#send(ADMIN, "POST", `/api/v1/namespaces/${NAMESPACE}/secrets`, {
+      await this.send(ADMIN, "POST", `/api/v1/namespaces/${NAMESPACE}/secrets`, {
         apiVersion: "v1",
         kind: "Secret",
         type: "kubernetes.io/tls",
@@ -253,11 +272,16 @@ export class World {
     for (const name of ["edge-1", "core-1"]) await this.#call({ at: 0, call: "join node", name });
   }
 
-  #assembly(): Assembly {
-    return new Assembly(MODULES, this.installation, new Gates(MODULES.flatMap(({ gates }) => gates ?? [])));
+  /** The watchdog may open the hooks of project-limit in some scenarios. */
+  #openable(configuration: Configuration): Configuration {
+    const open = [
+      ...(configuration.watchdog?.open ?? []),
+      ...(this.scenario.openable ? ["project-limit"] : []),
+    ];
+    return { ...configuration, watchdog: { ...configuration.watchdog, open } };
   }
 
-  async #send(
+  async send(
     user: ServerRequest["user"],
     method: string,
     path: string,
@@ -275,6 +299,8 @@ export class World {
     const response = await answer;
     const message = response.status >= 400 ? ` ${stringAt(response.body, "message") ?? ""}` : "";
     this.#trace(`${user?.username} ${method} ${path} → ${response.status}${message}`);
+    if (response.status >= 400 && ![404, 409].includes(response.status) && isVital(method, path))
+      this.runtime.fail(`${method} ${path} was answered ${response.status}${message}`);
     this.#refused ||= response.status >= 400 && ![404, 409].includes(response.status);
     return response;
   }
@@ -283,7 +309,7 @@ export class World {
 
   async #createPod(name: string): Promise<void> {
     const path = `/api/v1/namespaces/${NAMESPACE}/pods`;
-    const stored = await this.#send(ADMIN, "POST", path, {
+    const stored = await this.send(ADMIN, "POST", path, {
       apiVersion: "v1",
       kind: "Pod",
       metadata: { name, namespace: NAMESPACE, labels: { app: "usher" } },
@@ -291,7 +317,8 @@ export class World {
     });
     const uid = stringAt(stored.body, "metadata", "uid") ?? "";
     const owner = { apiVersion: "v1", kind: "Pod", name, uid };
-    const pod: Pod = { name, owner, process: this.#process(name), isTerminating: false };
+    const { configuration } = this;
+    const pod: Pod = { name, owner, configuration, process: this.#process(name), isTerminating: false };
     this.pods.set(name, pod);
     this.#start(pod);
   }
@@ -313,7 +340,7 @@ export class World {
       const live = await openLive(
         client,
         { operate: true },
-        this.#assembly(),
+        assemblyOf(pod.configuration),
         log,
         { files: undefined, issue },
         { identity: pod.name, owner: pod.owner },
@@ -332,6 +359,12 @@ export class World {
   }
 
   #startWatchdog(): void {
+    const {
+      enabled = true,
+      openAfterSeconds = 300,
+      fallbackAfterSeconds = 15,
+    } = this.configuration.watchdog ?? {};
+    if (!enabled) return;
     const process = this.#process(WATCHDOG);
     this.watchdog = process;
     process.run(() => {
@@ -340,8 +373,8 @@ export class World {
       const watchdog = new Watchdog({
         client,
         namespace: NAMESPACE,
-        openAfterMs: OPEN_AFTER_SECONDS * 1_000,
-        fallbackAfterMs: 15_000,
+        openAfterMs: openAfterSeconds * 1_000,
+        fallbackAfterMs: fallbackAfterSeconds * 1_000,
         log: this.#log(WATCHDOG),
         publish: (all) => events.add(all),
       });
@@ -372,6 +405,7 @@ export class World {
     const pod = this.pods.get(name);
     if (pod === undefined || pod.process.alive) return;
     pod.process = this.#process(name);
+    pod.configuration = this.configuration;
     this.#start(pod);
   }
 
@@ -379,10 +413,20 @@ export class World {
     const old = this.pods.get(this.#slots.get(slot) ?? "");
     if (old === undefined || old.isTerminating) return;
     old.isTerminating = true;
+    await this.#createNext(slot);
+    await this.#terminate(old);
+  }
+
+  async #createNext(slot: string): Promise<string> {
     this.#generation += 1;
     const next = `${slot}-${this.#generation}`;
     this.#slots.set(slot, next);
     await this.#createPod(next);
+    return next;
+  }
+
+  async #terminate(old: Pod): Promise<void> {
+    old.isTerminating = true;
     await this.runtime.pause(DRAIN_MS);
     const { process, live } = old;
     let ended = false;
@@ -392,7 +436,7 @@ export class World {
       process.crash();
       this.pods.delete(old.name);
       this.#trace(`${old.name} ended`);
-      await this.#send(ADMIN, "DELETE", `/api/v1/namespaces/${NAMESPACE}/pods/${old.name}`);
+      await this.send(ADMIN, "DELETE", `/api/v1/namespaces/${NAMESPACE}/pods/${old.name}`);
     };
     // The kubelet kills a container that does not end within its grace period.
     this.runtime.schedule(30_000, () => void end());
@@ -401,6 +445,70 @@ export class World {
       return;
     }
     process.run(() => void live.stop().then(() => this.runtime.schedule(1, () => void end())));
+  }
+
+  /** As `usher install` with another configuration: it removes what modules leave behind, and rolls the replicas out. */
+  async configure(configuration: Configuration): Promise<void> {
+    this.#rolling += 1;
+    await this.#configure(configuration);
+    this.#rolling -= 1;
+  }
+
+  /** Runs until no rollout is under way. */
+  async untilRolledOut(): Promise<void> {
+    const { runtime } = this;
+    const limit = runtime.now + ROLLED_OUT_MS;
+    while (this.#rolling > 0 && runtime.failure === undefined) {
+      if (runtime.now > limit) runtime.fail(`a rollout has not ended after ${ROLLED_OUT_MS / 1_000} s`);
+      await runtime.run(runtime.now + 500);
+    }
+  }
+
+  async #configure(configuration: Configuration): Promise<void> {
+    this.configuration = this.#openable(configuration);
+    const { configuration: mine } = this;
+    await this.#removeLeftovers(mine);
+    for (const crd of registeredKinds(assemblyOf(mine), "0.1.0"))
+      await this.send(ADMIN, "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd);
+    this.watchdog?.crash();
+    this.network.reset(WATCHDOG);
+    this.#startWatchdog();
+    for (const slot of this.#slots.keys()) {
+      // Another configuration came, and is rolled out.
+      if (this.configuration !== mine) return;
+      await this.#replace(slot, mine);
+    }
+    // Until the last replica with a module is gone, its objects may come again.
+    while (this.configuration === mine && [...this.pods.values()].some((pod) => pod.configuration !== mine))
+      await this.runtime.pause(1_000);
+    if (this.configuration === mine) await this.#removeLeftovers(mine);
+  }
+
+  /** A Deployment replaces a pod by another one, and terminates it once the other one is ready. */
+  async #replace(slot: string, configuration: Configuration): Promise<void> {
+    const old = this.pods.get(this.#slots.get(slot) ?? "");
+    if (old === undefined || old.isTerminating) return;
+    const name = await this.#createNext(slot);
+    for (;;) {
+      const next = this.pods.get(name);
+      if (next === undefined || next.isTerminating || this.isReady(next)) break;
+      if (this.configuration !== configuration) break;
+      await this.runtime.pause(500);
+    }
+    if (!old.isTerminating) await this.#terminate(old);
+  }
+
+  async #removeLeftovers(configuration: Configuration): Promise<void> {
+    const client: Client = {
+      server: "https://simulated.invalid",
+      request: (method, path, { body, contentType } = {}) =>
+        this.send(ADMIN, method, path, body, contentType),
+      stream: () => Promise.reject(new Error("not used")),
+      close: () => undefined,
+    };
+    const objects = new Objects(client);
+    const leftovers = await leftoversOf(objects, modules, assemblyOf(configuration), []);
+    await removeLeftovers(objects, leftovers);
   }
 
   // ——— kubelet and endpoint controller ———
@@ -444,8 +552,8 @@ export class World {
         const user = { username: "system:kube-controller-manager", groups: ["system:masters"] };
         const answer =
           last === ""
-            ? await this.#send(user, "POST", collection, slice)
-            : await this.#send(user, "PUT", `${collection}/usher-1`, slice);
+            ? await this.send(user, "POST", collection, slice)
+            : await this.send(user, "PUT", `${collection}/usher-1`, slice);
         if (answer.status < 300) last = text;
       }
       this.runtime.schedule(PROBE_MS, () => void probe());
@@ -458,6 +566,7 @@ export class World {
   /** By the stored endpoints, as kube-proxy routes. */
   #callWebhook(review: JsonObject, webhook: WebhookCall): Promise<JsonObject | { readonly failed: string }> {
     const { promise, resolve } = Promise.withResolvers<JsonObject | { readonly failed: string }>();
+    const started = this.runtime.now;
     const slice = this.store.get("endpointslices.discovery.k8s.io", `${NAMESPACE}/usher-1`);
     const ready = listAt(slice, "endpoints").filter((one) => at(one, "conditions", "ready") === true);
     const name = stringAt(ready[Math.floor(this.#random() * ready.length)], "targetRef", "name");
@@ -472,6 +581,8 @@ export class World {
             ? "allowed"
             : `denied: ${stringAt(at(given, "response"), "status", "message")}`;
       this.#trace(`webhook ${webhook.name} ${what} → ${name ?? "no endpoint"}: ${text}`);
+      if (text === "allowed" && pod !== undefined)
+        this.#record(review, path, pod, started + webhook.timeoutMs);
       if (text === "allowed" && path.includes("/validate/") && webhook.name.includes("project-limit"))
         this.admitted.set(stringAt(review, "request", "name") ?? "", this.runtime.now);
       resolve(given);
@@ -506,6 +617,14 @@ export class World {
         caller,
       );
       if (!process.alive) return;
+      // A hook is registered only while every replica that serves has it, unless a fault keeps them from telling.
+      if (status === 404 && this.scenario.faults.length === 0)
+        this.runtime.fail(`${pod.name} was asked by ${webhook.name}, which it does not have: ${body}`);
+      const unknown = hooksIn(path).find(
+        (one) => !live.source.assembly.hooks.some((hook) => askedName(hook) === one),
+      );
+      if (status === 200 && unknown !== undefined)
+        this.runtime.fail(`${pod.name} answered by ${unknown}, a hook that it does not have`);
       const deliver = () =>
         answer(status === 200 ? (JSON.parse(body) as JsonObject) : { failed: `status ${status}: ${body}` });
       if (link.silent) return;
@@ -528,6 +647,17 @@ export class World {
     return promise;
   }
 
+  /** Takes down which hooks have allowed a request, if the answer came in time. */
+  #record(review: JsonObject, path: string, pod: Pod, deadline: number): void {
+    if (this.runtime.now >= deadline) return;
+    const { group = "", resource = "" } = (at(review, "request", "resource") ?? {}) as Record<string, string>;
+    const subresource = stringAt(review, "request", "subResource");
+    const stored = `${resource}${group === "" ? "" : `.${group}`}${subresource === undefined ? "" : `/${subresource}`}`;
+    const key = `${stored} ${stringAt(review, "request", "namespace")}/${stringAt(review, "request", "name")}`;
+    const asked = this.reviews.get(key)?.asked;
+    for (const name of hooksIn(path)) asked?.set(name, (asked.get(name) ?? new Set()).add(pod));
+  }
+
   // ——— calls ———
 
   /** A persistent caller repeats a failed call. */
@@ -542,15 +672,16 @@ export class World {
 
   async #call(call: Call): Promise<void> {
     this.#trace(`call ${describe(call)}`);
+    if (await performTenantCall(this, call)) return;
     switch (call.call) {
       case "create project": {
         const user = { username: call.user, groups: ["tenants", "system:authenticated"] };
         const object = { apiVersion: "v1", kind: "Namespace", metadata: { name: call.name } };
-        await this.#send(user, "POST", "/api/v1/namespaces", object);
+        await this.send(user, "POST", "/api/v1/namespaces", object);
         return;
       }
       case "delete project":
-        await this.#send(ADMIN, "DELETE", `/api/v1/namespaces/${call.name}`);
+        await this.send(ADMIN, "DELETE", `/api/v1/namespaces/${call.name}`);
         return;
       case "set limit":
         return this.#setLimit(call.max);
@@ -567,21 +698,26 @@ export class World {
           kind: "Node",
           metadata: {
             name: call.name,
-            labels: { "kubernetes.io/hostname": call.name, "other.example.com/rack": "r1" },
+            labels: {
+              "kubernetes.io/hostname": call.name,
+              "kubernetes.io/os": "linux",
+              "other.example.com/rack": "r1",
+              ...(call.name.startsWith("core") ? { [PROTECTED]: "" } : {}),
+            },
           },
           spec: {
             podCIDR: "10.1.0.0/24",
             taints: [...taints, { key: "other.example.com/slow", value: "yes", effect: "PreferNoSchedule" }],
           },
         };
-        await this.#send(user, "POST", "/api/v1/nodes", object);
+        await this.send(user, "POST", "/api/v1/nodes", object);
         return;
       }
       case "remove node":
-        await this.#send(ADMIN, "DELETE", `/api/v1/nodes/${call.name}`);
+        await this.send(ADMIN, "DELETE", `/api/v1/nodes/${call.name}`);
         return;
       case "label node":
-        await this.#send(
+        await this.send(
           ADMIN,
           "PATCH",
           `/api/v1/nodes/${call.name}`,
@@ -600,7 +736,7 @@ export class World {
           listAt(live, "spec", "taints").some((one) => stringAt(one, "key") === call.key)
         )
           return;
-        await this.#send(
+        await this.send(
           ADMIN,
           "PATCH",
           `/api/v1/nodes/${call.name}`,
@@ -618,7 +754,7 @@ export class World {
             ? { taints: [{ key: `${DOMAIN}/${call.name}`, value: call.value, effect: "NoSchedule" }] }
             : {}),
         };
-        await this.#put(path, {
+        await this.put(path, {
           apiVersion: "node-labels.openshift.io/v1beta1",
           kind: "Labels",
           metadata: { name: call.name, namespace: RULES_NAMESPACE },
@@ -627,7 +763,7 @@ export class World {
         return;
       }
       case "delete rule":
-        await this.#send(
+        await this.send(
           ADMIN,
           "DELETE",
           `/apis/node-labels.openshift.io/v1beta1/namespaces/${RULES_NAMESPACE}/labels/${call.name}`,
@@ -635,7 +771,7 @@ export class World {
         return;
       case "set ownership": {
         const path = `/apis/node-labels.openshift.io/v1beta1/namespaces/${RULES_NAMESPACE}/ownedlabels`;
-        await this.#put(path, {
+        await this.put(path, {
           apiVersion: "node-labels.openshift.io/v1beta1",
           kind: "OwnedLabels",
           metadata: { name: "sim", namespace: RULES_NAMESPACE },
@@ -644,7 +780,7 @@ export class World {
         return;
       }
       case "delete ownership":
-        await this.#send(
+        await this.send(
           ADMIN,
           "DELETE",
           `/apis/node-labels.openshift.io/v1beta1/namespaces/${RULES_NAMESPACE}/ownedlabels/sim`,
@@ -653,7 +789,7 @@ export class World {
       case "edit webhooks":
         return this.#editWebhooks(call.kind, call.how);
       case "delete lease":
-        await this.#send(
+        await this.send(
           ADMIN,
           "DELETE",
           `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases/${OWN_NAMES.lease}`,
@@ -661,32 +797,47 @@ export class World {
         return;
       case "delete certificate":
         this.#secretDeleted = this.runtime.now;
-        await this.#send(
-          ADMIN,
-          "DELETE",
-          `/api/v1/namespaces/${NAMESPACE}/secrets/${OWN_NAMES.certificates}`,
-        );
+        await this.send(ADMIN, "DELETE", `/api/v1/namespaces/${NAMESPACE}/secrets/${OWN_NAMES.certificates}`);
         return;
       case "roll out":
         return this.#rollOut(call.replica);
+      case "configure":
+        return this.configure(CONFIGURATIONS[call.configuration] ?? BASE);
     }
+  }
+
+  /** Changes the policy `pool`, if there is one, after everything else. */
+  changeLast(): void {
+    const policy = this.store.get(PLACEMENTS, "pool");
+    if (policy === undefined) return;
+    const value = stringAt(policy, "spec", "nodeSelector", POOL_KEY) === "a" ? "b" : "a";
+    const { onUpdate } = (policy["spec"] ?? {}) as { readonly onUpdate?: "Inject" | "Restore" };
+    const call = {
+      at: 0,
+      call: "set placement",
+      name: "pool",
+      value,
+      ...(onUpdate && { onUpdate }),
+    } as const;
+    void this.#call(call);
   }
 
   /** The status of a creation. */
   async tryProject(user: string, name: string): Promise<number> {
     const creator = { username: user, groups: ["tenants", "system:authenticated"] };
-    const sent = this.#send(creator, "POST", "/api/v1/namespaces", {
+    const sent = this.send(creator, "POST", "/api/v1/namespaces", {
       apiVersion: "v1",
       kind: "Namespace",
       metadata: { name },
     });
     await this.runtime.run(this.runtime.now + 12_000);
-    return (await sent).status;
+    // A run that has failed stops, and nothing is answered any more.
+    return this.runtime.failure === undefined ? (await sent).status : 0;
   }
 
   async #setLimit(max: number): Promise<void> {
     const spec = { limits: [{ groups: ["tenants"], maxProjects: max }], namespaces: {} };
-    await this.#put("/apis/operator.project.openshift.io/v1/projectrequestlimits", {
+    await this.put("/apis/operator.project.openshift.io/v1/projectrequestlimits", {
       apiVersion: "operator.project.openshift.io/v1",
       kind: "ProjectRequestLimit",
       metadata: { name: "cluster" },
@@ -701,33 +852,47 @@ export class World {
       await this.runtime.pause(1 + 6 * this.#random());
       const node = this.store.get("nodes", name);
       if (node === undefined) return;
+      if (i % 20 === 0) await this.#renewNodeLease(name);
       if (what === "status") {
         const beat = { status: { conditions: [{ type: "Ready", status: "True", message: String(i) }] } };
-        await this.#send(ADMIN, "PATCH", `${path}/status`, beat, "application/merge-patch+json");
+        await this.send(ADMIN, "PATCH", `${path}/status`, beat, "application/merge-patch+json");
         continue;
       }
       const others = listAt(node, "spec", "taints").filter((one) => stringAt(one, "key") !== taint.key);
       const resourceVersion = stringAt(node, "metadata", "resourceVersion") ?? "";
       const taints = i % 2 === 0 && i < writes - 2 ? [...others, taint] : others;
       const body = { metadata: { resourceVersion }, spec: { taints } };
-      await this.#send(ADMIN, "PATCH", path, body, "application/merge-patch+json");
+      await this.send(ADMIN, "PATCH", path, body, "application/merge-patch+json");
     }
   }
 
+  async #renewNodeLease(name: string): Promise<void> {
+    const node = { username: `system:node:${name}`, groups: ["system:nodes", "system:authenticated"] };
+    const path = `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${name}`;
+    const live = this.store.get("leases.coordination.k8s.io", `kube-node-lease/${name}`);
+    const resourceVersion = stringAt(live, "metadata", "resourceVersion");
+    await this.send(node, "PUT", path, {
+      apiVersion: "coordination.k8s.io/v1",
+      kind: "Lease",
+      metadata: { name, namespace: "kube-node-lease", ...(resourceVersion && { resourceVersion }) },
+      spec: { holderIdentity: name, leaseDurationSeconds: 40 },
+    });
+  }
+
   /** Creates the object, or replaces its spec. */
-  async #put(collection: string, object: JsonObject): Promise<void> {
-    const created = await this.#send(ADMIN, "POST", collection, object);
+  async put(collection: string, object: JsonObject): Promise<void> {
+    const created = await this.send(ADMIN, "POST", collection, object);
     if (created.status !== 409) return;
     const name = stringAt(object, "metadata", "name") ?? "";
-    const stored = await this.#send(ADMIN, "GET", `${collection}/${name}`);
+    const stored = await this.send(ADMIN, "GET", `${collection}/${name}`);
     if (!isObject(stored.body)) return;
-    await this.#send(ADMIN, "PUT", `${collection}/${name}`, { ...stored.body, spec: object["spec"] ?? {} });
+    await this.send(ADMIN, "PUT", `${collection}/${name}`, { ...stored.body, spec: object["spec"] ?? {} });
   }
 
   async #editWebhooks(kind: "mutating" | "validating", how: "open" | "empty" | "delete"): Promise<void> {
     const path = `/apis/admissionregistration.k8s.io/v1/${kind}webhookconfigurations/${OWN_NAMES.webhooks}`;
     if (how === "delete") {
-      await this.#send(ADMIN, "DELETE", path);
+      await this.send(ADMIN, "DELETE", path);
       return;
     }
     const live = this.store.get(
@@ -739,7 +904,7 @@ export class World {
       how === "empty"
         ? []
         : listAt(live, "webhooks").map((entry) => ({ ...(entry as JsonObject), failurePolicy: "Ignore" }));
-    await this.#send(ADMIN, "PUT", path, { ...live, webhooks });
+    await this.send(ADMIN, "PUT", path, { ...live, webhooks });
   }
 
   // ——— faults ———
@@ -808,6 +973,19 @@ export class World {
       if (process?.alive === false) this.#restart(name);
     }
   }
+}
+
+/** The hooks that a path names: `/TOKEN/validate/HOOK/HOOK`. */
+function hooksIn(path: string): string[] {
+  return path.split(/\/(?:mutate|validate)\//)[1]?.split("/") ?? [];
+}
+
+/** Nodes join and send heartbeats whatever becomes of usher. */
+function isVital(method: string, path: string): boolean {
+  return (
+    (method === "POST" && path === "/api/v1/nodes") ||
+    /\/nodes\/[^/]+\/status$|\/kube-node-lease\/leases\//.test(path)
+  );
 }
 
 /** The condition of connections during a fault; `undefined` for a fault of another sort. */

@@ -55,6 +55,8 @@ const BUILT_IN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     services: "Service nsuc",
   },
   "admissionregistration.k8s.io/v1": {
+    mutatingadmissionpolicies: "MutatingAdmissionPolicy g",
+    mutatingadmissionpolicybindings: "MutatingAdmissionPolicyBinding g",
     mutatingwebhookconfigurations: "MutatingWebhookConfiguration g",
     validatingadmissionpolicies: "ValidatingAdmissionPolicy sg",
     validatingadmissionpolicybindings: "ValidatingAdmissionPolicyBinding g",
