@@ -1,11 +1,11 @@
 /** The promises of usher, checked at every write and at the end. */
 
 import type { OwnCertificate } from "../../src/admission/tls/certificate.ts";
-import type { Assembly } from "../../src/core/module/assembly.ts";
 import { resourceName } from "../../src/core/decision/request.ts";
 import { at, equal, isObject, type Json, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
 import { annotationsOf, labelsOf, nameOf, namespaceOf } from "../../src/core/kubernetes/object.ts";
 import { parseServerVersion } from "../../src/core/kubernetes/versions.ts";
+import type { Assembly } from "../../src/core/module/assembly.ts";
 import { readsOf } from "../../src/core/module/module.ts";
 import { kindResource } from "../../src/core/policy/kind.ts";
 import { registeredWebhooks } from "../../src/core/registration/index.ts";

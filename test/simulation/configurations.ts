@@ -1,8 +1,8 @@
 /** The configurations of the simulated replicas: what `usher serve --config` reads. */
 import type { Configuration } from "../../src/cli/configuration/configuration.ts";
 import { assembleModules } from "../../src/cli/source/source.ts";
-import type { Assembly } from "../../src/core/module/assembly.ts";
 import { at, type JsonObject } from "../../src/core/json.ts";
+import type { Assembly } from "../../src/core/module/assembly.ts";
 import { modules } from "../../src/modules/all.ts";
 
 export const OPEN_AFTER_SECONDS = 40;

@@ -127,7 +127,8 @@ if (values.plans || values.plan !== undefined) {
     wrong += operator.failures.length;
     for (const why of operator.failures) console.log(`plan failed: operator: ${why}`);
     const { checkTransitions } = await import("./transitions.ts");
-    const moved = await checkTransitions(every);
+    // Each costs two runs.
+    const moved = await checkTransitions(every === 1 ? 1 : 2 * every);
     runs += moved.runs;
     wrong += moved.failures.length;
     for (const why of moved.failures) console.log(`plan failed: configuration: ${why}`);

@@ -225,7 +225,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "a hook is registered while a replica serves that does not have it",
-    file: "src/operator/webhooks/webhook-controller.ts",
+    file: "src/operator/controller/webhook-controller.ts",
     text: "const declaredHooks = assembly.declaredHooks.filter((hook) => this.#supported.has(hook));",
     by: "const declaredHooks = assembly.declaredHooks;",
   },
@@ -294,7 +294,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "the level of a namespace is that of its first sight",
-    file: "src/modules/pod-os/admission/namespace-policy.ts",
+    file: "src/modules/pod-os/security/admission/namespace-policy.ts",
     text: "if (known !== undefined) return policyOf(known, configuration);",
     by: "const first = ((globalThis as Record<string, any>)['levels'] ??= new WeakMap());\n  if (known !== undefined) {\n    if (!first.has(view)) first.set(view, new Map());\n    if (!first.get(view).has(namespace)) first.get(view).set(namespace, known);\n    return policyOf(first.get(view).get(namespace), configuration);\n  }",
   },

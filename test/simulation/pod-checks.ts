@@ -233,7 +233,8 @@ function wantedBy(state: State, object: JsonObject, spec: JsonObject) {
   return {
     pool: namespaceOf(object) === SHOP ? stringAt(pool, "spec", "nodeSelector", POOL_KEY) : undefined,
     poolInjects: stringAt(pool, "spec", "onUpdate") === "Inject",
-    dedicated: isWeb && !toleratesAll(spec) ? stringAt(dedicated, "spec", "tolerations", 0, "value") : undefined,
+    dedicated:
+      isWeb && !toleratesAll(spec) ? stringAt(dedicated, "spec", "tolerations", 0, "value") : undefined,
     dedicatedInjects: stringAt(dedicated, "spec", "onUpdate") === "Inject",
   };
 }

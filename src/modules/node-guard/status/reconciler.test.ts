@@ -290,3 +290,10 @@ test("nothing happens while the gate is off", () => {
   expect(leader.keys(masters(false))).toEqual([]);
   expect(leader.reconcile(POLICY).writes).toEqual([]);
 });
+
+test("the status is reconciled when an object of the fallback changes", () => {
+  const leader = new Leader([policy("Enable"), node("cp-0", { [CP]: "" })]);
+  const objects = compileAll(leader.assembly.view, leader.assembly.installation, NOW);
+  expect(objects.length).toBeGreaterThan(0);
+  for (const object of objects) expect(leader.keys(object)).toEqual([{ kind: "policy", name: "cluster" }]);
+});

@@ -1,4 +1,5 @@
 import type { NeedMore } from "../../../core/decision/decision.ts";
+import { resourceName } from "../../../core/decision/request.ts";
 import { at, equal, isObject, type JsonObject, stringAt } from "../../../core/json.ts";
 import { nameOf } from "../../../core/kubernetes/object.ts";
 import type { Figure } from "../../../core/module/metric.ts";
@@ -14,7 +15,7 @@ import type { View } from "../../../core/view/view.ts";
 import { missingGroup } from "../check/check-override.ts";
 import { isIn } from "../check/group-checks.ts";
 import { violations } from "../check/violations.ts";
-import { fallbackInForce, withoutFallback } from "../fallback/in-force.ts";
+import { FALLBACK_READS, fallbackInForce, withoutFallback } from "../fallback/in-force.ts";
 import { CONTROL_PLANE, type Group } from "../groups/group.ts";
 import { type Groups, groupsIn } from "../groups/groups.ts";
 import { isActive, readOverride } from "../groups/override.ts";
@@ -36,6 +37,8 @@ export type GuardKey =
 /** Pods are created and deleted all day; a report may be this old. */
 const SCAN_SECONDS = 60;
 
+const FALLBACK_RESOURCES: ReadonlySet<string> = new Set(FALLBACK_READS.map(resourceName));
+
 const NOTHING: ReconcileResult<never> = { writes: [] };
 
 /** Keeps statuses current, reports running violations, and sets the control plane's taint if configured. */
@@ -53,6 +56,8 @@ export const guardReconciler: Reconciler<GuardKey, GuardState> = {
       state.active.delete(name);
       return policyKeys(context.view);
     }
+    // The status says whether the fallback is in force.
+    if (FALLBACK_RESOURCES.has(resource)) return policyKeys(context.view);
     if (resource === POLICIES || resource === SCHEDULERS) return [{ kind: "scan" }, ...allKeys(context)];
     return resource === "nodes" && object !== undefined ? taintKeys([object], context) : [];
   },
