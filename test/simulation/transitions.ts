@@ -210,7 +210,7 @@ function scenario(configuration: Configuration, replicas: readonly string[]): Sc
 }
 
 /** The leader has written everything: a resync is 3 s, the scan of protected nodes a minute. */
-const SETTLED_MS = 15_000;
+const STABLE_MS = 15_000;
 
 /** What the configuration decides: objects of usher, nodes, statuses, and the answers about new pods. */
 async function endOf(world: World, step: number): Promise<Json> {
@@ -285,13 +285,13 @@ async function walk(
   const { runtime } = world;
   watchInvariants(world);
   await world.run();
-  await runtime.run(runtime.now + SETTLED_MS);
+  await runtime.run(runtime.now + STABLE_MS);
   const ends = [await endOf(world, 0)];
   for (const [i, configuration] of rest.entries()) {
     if (runtime.failure !== undefined) break;
     void world.configure(configuration);
     await world.untilRolledOut();
-    await runtime.run(runtime.now + SETTLED_MS);
+    await runtime.run(runtime.now + STABLE_MS);
     ends.push(await endOf(world, i + 1));
   }
   activate(undefined);

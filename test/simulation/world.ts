@@ -617,7 +617,7 @@ export class World {
         caller,
       );
       if (!process.alive) return;
-      // A hook is registered only while every replica that serves has it, unless a fault keeps them from telling.
+      // A hook is registered only while every replica that serves has announced it, unless a fault delays the announcement.
       if (status === 404 && this.scenario.faults.length === 0)
         this.runtime.fail(`${pod.name} was asked by ${webhook.name}, which it does not have: ${body}`);
       const unknown = hooksIn(path).find(
