@@ -2,7 +2,7 @@ import { resourceName } from "../core/decision/request.ts";
 import { at, isObject, type Json, type JsonObject, listAt, setOwn, stringAt } from "../core/json.ts";
 import { annotationsOf, namespaceOf } from "../core/kubernetes/object.ts";
 import type { WorkloadKind } from "../core/kubernetes/workloads.ts";
-import { defineModule, type Module, type Read } from "../core/module/module.ts";
+import { defineModule, type Module, NAMESPACES, NODES, type Read } from "../core/module/module.ts";
 import type { Path } from "../core/path.ts";
 
 /**
@@ -197,11 +197,7 @@ function readsOf(workloads: readonly WorkloadKind[], pods: KeptPods): Read[] {
   return [
     {
       ...common,
-      resource: "nodes",
-      group: "",
-      version: "v1",
-      kind: "Node",
-      scope: "Cluster",
+      ...NODES,
       keep: [
         ...METADATA,
         ["spec", "taints"],
@@ -216,11 +212,7 @@ function readsOf(workloads: readonly WorkloadKind[], pods: KeptPods): Read[] {
     },
     {
       ...common,
-      resource: "namespaces",
-      group: "",
-      version: "v1",
-      kind: "Namespace",
-      scope: "Cluster",
+      ...NAMESPACES,
       keep: METADATA,
       reduce: shown,
     },

@@ -11,6 +11,7 @@ import { kindResource } from "../core/policy/kind.ts";
 import { policyKey, policyName } from "../core/policy/policy-ref.ts";
 import { describeProblem } from "../core/policy/problem.ts";
 import { provenanceOf } from "../core/provenance/annotation.ts";
+import { TimeSlices } from "../core/time-slices.ts";
 import type { Change } from "../core/view/view.ts";
 import { isLive, KeptPods, keeping, PODS_BY_NODE } from "./kept-objects.ts";
 import { addCells, Categories, cellsOf, LensView } from "./lens-views.ts";
@@ -296,7 +297,7 @@ export class DashboardState {
     const totals = new Map<number, number>();
     const groups = new Map<number, { nodes: number; pods: number }>();
     const nodes: Model.MapNode[] = [];
-    let slice = performance.now();
+    const slices = new TimeSlices({ clock: () => performance.now(), turn: nextTurn, ms: SLICE_MS });
     for (const { node, name, group } of drawing.nodes) {
       const index = names.indexOf(group);
       const cells = cellsOf(drawing.answers(node), categories);
@@ -306,9 +307,7 @@ export class DashboardState {
       count.nodes += 1;
       for (let i = 1; i < cells.length; i += 2) count.pods += cells[i] ?? 0;
       if (include === undefined || include(name)) nodes.push({ name, group: index, cells, tags: tags(node) });
-      if (performance.now() - slice < SLICE_MS) continue;
-      await nextTurn();
-      slice = performance.now();
+      await slices.next();
     }
     const pending = cellsOf(drawing.answers(undefined), categories);
     addCells(totals, pending);

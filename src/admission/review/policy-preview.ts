@@ -15,6 +15,7 @@ import { previewsPolicies } from "../../core/installation/installation.ts";
 import { equal, isObject } from "../../core/json.ts";
 import { factsOf, type Log } from "../../core/log.ts";
 import { POLICY_CHECK } from "../../core/module/policy-check.ts";
+import { TimeSlices } from "../../core/time-slices.ts";
 
 /** As long as Pod Security looks at pods when the level of a namespace changes. */
 const MOST_MS = 1_000;
@@ -73,10 +74,11 @@ export class PolicyPreview {
       const until = performance.now() + MOST_MS;
       const remaining = () => (host.expired() ? 0 : until - performance.now());
       const change = { resource: resourceName(resource), namespace, name, object };
+      const slices = new TimeSlices({ clock: () => performance.now(), turn: nextTurn, ms: SLICE_MS });
       const found = await blastRadius(this.#source.assembly, change, {
         now: this.#now(),
         pods: (within) => podPages(host, within, remaining),
-        pause: sliced(),
+        pause: () => slices.next(),
         expired: () => remaining() <= 0,
       });
       return found === undefined ? [] : blastRadiusWarnings(found);
@@ -127,15 +129,4 @@ async function inTime<Value>(
   const over = new AbortController();
   const late = sleep(timeoutMs, undefined, { signal: over.signal });
   return Promise.race([ask(timeoutMs), late]).finally(() => over.abort());
-}
-
-/** Lets other work come in between after each slice. */
-function sliced(): () => Promise<void> | undefined {
-  let until = performance.now() + SLICE_MS;
-  return () => {
-    if (performance.now() < until) return undefined;
-    return nextTurn().then(() => {
-      until = performance.now() + SLICE_MS;
-    });
-  };
 }

@@ -11,8 +11,8 @@ import { readManifests } from "../../files/reader/read-documents.ts";
 import { type Candidate, candidateOf, checkCandidate } from "../../files/source/candidate.ts";
 import { Catalog } from "../../files/source/catalog.ts";
 import { describeObject, type Entry, writtenPath } from "../../files/source/entry.ts";
+import { fileSlices } from "../../files/source/file-slices.ts";
 import { fileProblem, problemsIn } from "../../files/source/file-state.ts";
-import { Pause } from "../../files/source/pause.ts";
 import type { FileProblem } from "../../files/source/report.ts";
 import { Resources } from "../../files/source/resources.ts";
 import { CONFIGURATION, configure } from "../configuration/configuration.ts";
@@ -106,11 +106,11 @@ async function lintTexts(
   });
   const { modules, installation } = assembly;
   const resources = new Resources(modules, installation.workloads.all);
-  const pause = new Pause();
+  const slices = fileSlices();
   const linted: Linted[] = [];
   for (const [i, { name: label, text, binary }] of texts.entries()) {
     screen.progress("reading", "files", i, texts.length);
-    const candidate = await candidateOf(label, { text, problems: [...binary] }, resources, pause);
+    const candidate = await candidateOf(label, { text, problems: [...binary] }, resources, slices);
     leaveOthers(candidate, modules);
     const others = candidate.entries.filter(({ object }) => !isConfiguration(object));
     linted.push({ file: label, candidate, entries: [...others, ...configurationsOf(label, text)] });
@@ -127,7 +127,7 @@ async function lintTexts(
   const now = Date.now();
   for (const [i, { candidate }] of linted.entries()) {
     screen.progress("checking", "files", i, linted.length);
-    await checkCandidate(candidate, assembly.view, assembly, pause, now);
+    await checkCandidate(candidate, assembly.view, assembly, slices, now);
   }
   screen.endProgress();
   const report = (entry: Entry, found: Problem) =>

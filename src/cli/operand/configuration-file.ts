@@ -8,11 +8,9 @@ import { Store } from "../../core/view/store.ts";
 import type { Change } from "../../core/view/view.ts";
 import { readText, Unreadable } from "../../files/reader/bytes.ts";
 import { located, readManifests } from "../../files/reader/read-documents.ts";
+import { FILE_POLL_MS } from "../../files/source/watch.ts";
 import { CallError } from "../exit.ts";
 import { describeProblems } from "../input/problems.ts";
-
-/** A file that is mounted by subPath never changes; any other that a kubelet mounts does so about once a minute. */
-const POLL_MS = 2_000;
 
 export interface ConfigurationFileOptions {
   readonly file: string;
@@ -37,7 +35,7 @@ interface Read {
 export async function followConfiguration(
   options: ConfigurationFileOptions,
 ): Promise<{ readonly stop: () => void }> {
-  const { kind, log, file, pollMs = POLL_MS } = options;
+  const { kind, log, file, pollMs = FILE_POLL_MS } = options;
   let reported = "";
   const use = ({ object, warnings }: Read): void => {
     for (const warning of warnings) log.warn({ file, warning }, "the configuration is used, with a warning");

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Json } from "../../core/json.ts";
 import { stringAt } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
+import type { TimeSlices } from "../../core/time-slices.ts";
 import type { Change } from "../../core/view/view.ts";
 import type { Client, Stream } from "../client/client.ts";
 import { collectionPath, DiscoveryError, type ResourceResolver } from "../client/discovery.ts";
@@ -12,7 +13,7 @@ import { TooLargeError } from "../client/response-body.ts";
 import { REFLECTOR_LIMITS, type ReflectorLimits } from "./reflector-limits.ts";
 import { ReflectorState } from "./reflector-state.ts";
 import type { Action, ReflectorInput } from "./reflector-steps.ts";
-import { type TimeSliceQueue, TimeSlices } from "./time-slices.ts";
+import { slicesFrom, type TimeSliceQueue } from "./time-slices.ts";
 import { inputOf, type Prune, pageOf, rejectionOf } from "./watch-event.ts";
 
 export interface ReflectorOptions {
@@ -83,7 +84,7 @@ export class Reflector {
     this.#limits = options.limits ?? REFLECTOR_LIMITS;
     this.#now = options.now ?? Date.now;
     this.#state = new ReflectorState(options.resource, options.random ?? Math.random, this.#limits);
-    this.#slices = new TimeSlices(options.timeSlices);
+    this.#slices = slicesFrom(options.timeSlices);
     this.#pageSize = new PageSize(this.#limits.pageLimit);
   }
 

@@ -1,6 +1,7 @@
 import { setImmediate as round } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { TIME_SLICE_MS, TimeSliceQueue, TimeSlices } from "./time-slices.ts";
+import { TIME_SLICE_MS } from "../../core/time-slices.ts";
+import { slicesFrom, TimeSliceQueue } from "./time-slices.ts";
 
 test("one task runs in each iteration of the event loop, in order", async () => {
   const queue = new TimeSliceQueue();
@@ -18,7 +19,7 @@ test("one task runs in each iteration of the event loop, in order", async () => 
 });
 
 test("a slice lasts for its time", async () => {
-  const slices = new TimeSlices(new TimeSliceQueue());
+  const slices = slicesFrom(new TimeSliceQueue());
   const first = slices.next();
   expect(first).toBeInstanceOf(Promise);
   await first;

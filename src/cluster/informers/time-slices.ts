@@ -1,5 +1,4 @@
-/** How long one task may occupy the event loop. An admission review waits for two or three slices at most; switching costs 1 %. */
-export const TIME_SLICE_MS = 2;
+import { TimeSlices } from "../../core/time-slices.ts";
 
 /**
  * Runs one task in each iteration of the event loop. Tasks that only yielded, each on its own, would all continue in the same
@@ -28,20 +27,7 @@ export class TimeSliceQueue {
   }
 }
 
-/** The time slices of one task that consists of many small steps. */
-export class TimeSlices {
-  readonly #queue: TimeSliceQueue;
-  #until = 0;
-
-  constructor(queue: TimeSliceQueue) {
-    this.#queue = queue;
-  }
-
-  /** To be awaited before each step; `undefined` while the slice lasts. */
-  next(): Promise<void> | undefined {
-    if (performance.now() < this.#until) return undefined;
-    return this.#queue.acquire().then(() => {
-      this.#until = performance.now() + TIME_SLICE_MS;
-    });
-  }
+/** The time slices of one of the tasks that share a queue. */
+export function slicesFrom(queue: TimeSliceQueue): TimeSlices {
+  return new TimeSlices({ clock: () => performance.now(), turn: () => queue.acquire() });
 }

@@ -1,9 +1,10 @@
 import { equal } from "../../core/json.ts";
 import { nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
 import type { Assembly } from "../../core/module/assembly.ts";
+import type { TimeSlices } from "../../core/time-slices.ts";
 import { type Change, objectKey, type View } from "../../core/view/view.ts";
 import type { ReceivedObject } from "./reflector-steps.ts";
-import { type TimeSliceQueue, TimeSlices } from "./time-slices.ts";
+import { slicesFrom, type TimeSliceQueue } from "./time-slices.ts";
 
 /** Far below a time slice, yet large enough to spread the fixed cost of an apply. */
 const BATCH_SIZE = 50;
@@ -43,7 +44,7 @@ export class ViewUpdater {
 
   constructor(options: ViewUpdaterOptions) {
     this.#options = options;
-    this.#slices = new TimeSlices(options.timeSlices);
+    this.#slices = slicesFrom(options.timeSlices);
   }
 
   add(resource: string, changes: readonly Change[], synced: boolean): void {

@@ -57,6 +57,22 @@ export interface Read {
   readonly why?: string;
 }
 
+/** The resources that most modules read. */
+export const NODES = {
+  resource: "nodes",
+  group: "",
+  version: "v1",
+  kind: "Node",
+  scope: "Cluster",
+} as const satisfies Partial<Read>;
+export const NAMESPACES = {
+  resource: "namespaces",
+  group: "",
+  version: "v1",
+  kind: "Namespace",
+  scope: "Cluster",
+} as const satisfies Partial<Read>;
+
 /** The reads of these modules in an installation. */
 export function readsOf({ modules, installation, gates }: Declarations): Read[] {
   const values = configuredValues(installation, gates);

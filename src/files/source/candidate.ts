@@ -1,12 +1,12 @@
 import { checkObject, versionOf } from "../../core/policy/check.ts";
 import type { ConfiguredKind } from "../../core/policy/kind.ts";
 import { type Problem, problem } from "../../core/policy/problem.ts";
+import type { TimeSlices } from "../../core/time-slices.ts";
 import type { View } from "../../core/view/view.ts";
 import { readText } from "../reader/bytes.ts";
 import { type Located, located, readDocument } from "../reader/read-documents.ts";
 import { cutDocuments } from "../text/documents.ts";
 import { type Entry, type EntryProblem, entriesOf, isPartial } from "./entry.ts";
-import type { Pause } from "./pause.ts";
 import type { Resources } from "./resources.ts";
 import type { FileStat } from "./tree.ts";
 
@@ -25,10 +25,10 @@ export interface Candidate {
 export async function readCandidate(
   { name: file, path }: FileStat,
   resources: Resources,
-  pause: Pause,
+  slices: TimeSlices,
   progress: (done: number, total: number) => void,
 ): Promise<Candidate> {
-  return candidateOf(file, await readText(path), resources, pause, progress);
+  return candidateOf(file, await readText(path), resources, slices, progress);
 }
 
 /** The same for a text that was read. */
@@ -36,7 +36,7 @@ export async function candidateOf(
   file: string,
   { text, problems }: Awaited<ReturnType<typeof readText>>,
   resources: Resources,
-  pause: Pause,
+  slices: TimeSlices,
   progress: (done: number, total: number) => void = () => {},
 ): Promise<Candidate> {
   // Invalid encoding would only cause misleading errors later.
@@ -54,7 +54,7 @@ export async function candidateOf(
       pending.push(...made.problems);
     }
     progress(document + 1, cut.chunks.length);
-    if (pause.due) await pause.take();
+    await slices.next();
   }
   return { text, entries, located: found, pending };
 }
@@ -69,7 +69,7 @@ export async function checkCandidate(
   candidate: Candidate,
   view: View,
   configured: ConfiguredKind,
-  pause: Pause,
+  slices: TimeSlices,
   now?: number,
 ): Promise<void> {
   const leftOut = new Set<Entry>();
@@ -81,7 +81,7 @@ export async function checkCandidate(
         entry.invalid = found.pruned && entry.invalid !== "failing" ? "pruned" : "failing";
       candidate.pending.push({ entry, problem: found });
     }
-    if (pause.due) await pause.take();
+    await slices.next();
   }
   if (leftOut.size > 0) candidate.entries = candidate.entries.filter((entry) => !leftOut.has(entry));
 }

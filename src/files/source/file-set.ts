@@ -1,11 +1,12 @@
 import type { Assembly } from "../../core/module/assembly.ts";
 import { byText } from "../../core/order.ts";
+import type { TimeSlices } from "../../core/time-slices.ts";
 import { NOT_FOUND, Unreadable } from "../reader/bytes.ts";
 import { checkCandidate, readCandidate } from "./candidate.ts";
 import type { Catalog } from "./catalog.ts";
 import { duplicateProblems } from "./duplicate-objects.ts";
+import { fileSlices } from "./file-slices.ts";
 import { type Attempt, decide, type FileState, fileProblem, fileRemoved, type Step } from "./file-state.ts";
-import { Pause } from "./pause.ts";
 import { describeFileProblem, type FileProblem, type FileReport, problemReport } from "./report.ts";
 import type { Resources } from "./resources.ts";
 import {
@@ -118,16 +119,16 @@ export class FileSet {
     const gone = this.#goneFrom(tree);
     if (changed.length === 0 && gone.length === 0) return;
     const files = changed.toSorted(byText(({ name }) => name));
-    const pause = new Pause();
-    const attempts = await this.#readAll(files, opening, pause);
-    await this.#checkAll(attempts, pause);
+    const slices = fileSlices();
+    const attempts = await this.#readAll(files, opening, slices);
+    await this.#checkAll(attempts, slices);
     const steps: Step[] = [];
     for (const attempt of attempts) {
-      steps.push(await decide(attempt, this.#shown(attempt.stat), opening, pause));
-      if (pause.due) await pause.take();
+      steps.push(await decide(attempt, this.#shown(attempt.stat), opening, slices));
+      await slices.next();
     }
     for (const state of gone) steps.push(fileRemoved(state));
-    await this.#enforce(steps, opening, pause);
+    await this.#enforce(steps, opening, slices);
     for (const { reports } of steps.sort(byText(({ name }) => name))) {
       for (const report of reports) this.#options.report(report);
     }
@@ -135,7 +136,7 @@ export class FileSet {
   }
 
   /** Reads files in their order. */
-  async #readAll(files: readonly FileStat[], opening: boolean, pause: Pause): Promise<Attempt[]> {
+  async #readAll(files: readonly FileStat[], opening: boolean, slices: TimeSlices): Promise<Attempt[]> {
     const { resources, progress } = this.#options;
     const attempts: Attempt[] = [];
     let done = 0;
@@ -144,7 +145,7 @@ export class FileSet {
       const before = done;
       // A file counts as one document until their number is known.
       let expected = 1;
-      const read = await readCandidate(stat, resources, pause, (count, of) => {
+      const read = await readCandidate(stat, resources, slices, (count, of) => {
         done = before + count;
         total += of - expected;
         expected = of;
@@ -161,7 +162,7 @@ export class FileSet {
   }
 
   /** Checks the policies of all files together, in a view that includes the other new objects of these files. */
-  async #checkAll(attempts: readonly Attempt[], pause: Pause): Promise<void> {
+  async #checkAll(attempts: readonly Attempt[], slices: TimeSlices): Promise<void> {
     const { assembly } = this.#options;
     const others = attempts
       .flatMap(({ outcome }) => ("entries" in outcome ? outcome.entries : []))
@@ -169,14 +170,14 @@ export class FileSet {
       .map(({ resource, namespace, name, object }) => ({ resource: resource.name, namespace, name, object }));
     const view = others.length === 0 ? assembly.view : assembly.view.with(others);
     for (const { outcome } of attempts)
-      if ("entries" in outcome) await checkCandidate(outcome, view, assembly, pause);
+      if ("entries" in outcome) await checkCandidate(outcome, view, assembly, slices);
   }
 
   /**
    * There are no requests during opening, so it proceeds in steps; later everything changes at once, so that no request
    * sees a partial change.
    */
-  async #enforce(steps: readonly Step[], opening: boolean, pause: Pause): Promise<void> {
+  async #enforce(steps: readonly Step[], opening: boolean, slices: TimeSlices): Promise<void> {
     const { catalog, assembly } = this.#options;
     for (const { name, state } of steps) {
       if (state === undefined) this.#states.delete(name);
@@ -190,7 +191,7 @@ export class FileSet {
     }
     for (let i = 0; i < added.length; i += OPENING_STEP) {
       assembly.apply(catalog.update([], added.slice(i, i + OPENING_STEP)));
-      if (pause.due) await pause.take();
+      await slices.next();
     }
   }
 

@@ -1,10 +1,10 @@
 import { equal } from "../../core/json.ts";
 import { fieldPath } from "../../core/path.ts";
 import { codeOf, PROBLEM } from "../../core/policy/problem.ts";
+import type { TimeSlices } from "../../core/time-slices.ts";
 import { locateProblems } from "../reader/read-documents.ts";
 import type { Candidate } from "./candidate.ts";
 import { describeObject, type Entry, entryKey, writtenPath } from "./entry.ts";
-import type { Pause } from "./pause.ts";
 import {
   changeReport,
   contentOf,
@@ -57,7 +57,7 @@ export async function decide(
   { stat, before, outcome }: Attempt,
   shown: string,
   opening: boolean,
-  pause: Pause,
+  slices: TimeSlices,
 ): Promise<Step> {
   const { name, path } = stat;
   const served = before?.version;
@@ -71,7 +71,7 @@ export async function decide(
     const reports = said ? [] : [problemReport(name, problems, stillServed(served))];
     return { name, state: { ...base, version: served }, removed: [], added: [], reports };
   }
-  const { entries, removed, added } = await difference(served?.entries ?? [], outcome.entries, pause);
+  const { entries, removed, added } = await difference(served?.entries ?? [], outcome.entries, slices);
   const after = { entries, faulty };
   const reports: FileReport[] = [];
   if (problems.length > 0 && !said) {
@@ -135,7 +135,7 @@ export function problemsIn({ text, located, pending }: Candidate, file: string):
 async function difference(
   before: readonly Entry[],
   after: readonly Entry[],
-  pause: Pause,
+  slices: TimeSlices,
 ): Promise<{ readonly entries: Entry[]; readonly removed: Entry[]; readonly added: Entry[] }> {
   const old = Map.groupBy(before, entryKey);
   const entries: Entry[] = [];
@@ -151,7 +151,7 @@ async function difference(
       added.push(entry);
       entries.push(entry);
     }
-    if (pause.due) await pause.take();
+    await slices.next();
   }
   return { entries, removed: [...removed, ...[...old.values()].flat()], added };
 }

@@ -3,7 +3,7 @@ import { readdir } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { byText } from "../../core/order.ts";
 import { reasonOf } from "../reader/bytes.ts";
-import { Pause } from "./pause.ts";
+import { fileSlices } from "./file-slices.ts";
 
 /** A file of the source as the scan found it. */
 export interface FileStat {
@@ -96,7 +96,7 @@ class Scan implements Tree {
   readonly directories: Directory[] = [];
   readonly hidden: { name: string; reason: string; directory: boolean }[] = [];
   readonly #seen = new Set<string>();
-  readonly #pause = new Pause();
+  readonly #slices = fileSlices();
   // Links come last, so that a file in the directory itself keeps its own name.
   #links: { readonly path: string; readonly name: string }[] = [];
 
@@ -116,7 +116,7 @@ class Scan implements Tree {
       if (entry.name.startsWith(".")) continue;
       const below = this.#entry(path, name, entry);
       if (below !== undefined) await below;
-      if (this.#pause.due) await this.#pause.take();
+      await this.#slices.next();
     }
   }
 

@@ -5,7 +5,7 @@ import type { Directory } from "./tree.ts";
 export const STABLE_MS = 100;
 
 /** How often to scan without a notification: they get lost on network disks and when there are too many at once. */
-const POLL_MS = 2_000;
+export const FILE_POLL_MS = 2_000;
 
 /** Scanning may take at most one part in this many of the time: a directory of 10,000 files is scanned less often. */
 const POLL_SHARE = 50;
@@ -27,7 +27,7 @@ export class Watch {
 
   start(directories: readonly Directory[]): void {
     this.#follow(directories);
-    this.#schedule(POLL_MS);
+    this.#schedule(FILE_POLL_MS);
   }
 
   /** Something may have changed: scan soon, once the files are stable. */
@@ -63,7 +63,7 @@ export class Watch {
       this.#looking = false;
       const spent = performance.now() - begin;
       if (this.#again) this.nudge();
-      else this.#schedule(Math.max(POLL_MS, spent * POLL_SHARE));
+      else this.#schedule(Math.max(FILE_POLL_MS, spent * POLL_SHARE));
     }
   }
 

@@ -1,4 +1,10 @@
-import { defineModule, type Module, PREVIEW_ACCESS, type Predecessor } from "../../core/module/module.ts";
+import {
+  defineModule,
+  type Module,
+  NODES,
+  PREVIEW_ACCESS,
+  type Predecessor,
+} from "../../core/module/module.ts";
 import { defineReconciler } from "../../core/module/reconciler.ts";
 import { WORKLOAD_READS } from "./check/violations.ts";
 import { CODES } from "./codes.ts";
@@ -35,11 +41,7 @@ export const nodeGuard: Module = defineModule<GuardPolicy>({
   kinds: [policyConfig, policy, scheduler, override],
   reads: [
     {
-      resource: "nodes",
-      group: "",
-      version: "v1",
-      kind: "Node",
-      scope: "Cluster",
+      ...NODES,
       keep: [
         ["metadata", "labels"],
         ["metadata", "creationTimestamp"],

@@ -1,4 +1,4 @@
-import { defineModule } from "../../core/module/module.ts";
+import { defineModule, NODES } from "../../core/module/module.ts";
 import { defineReconciler } from "../../core/module/reconciler.ts";
 import { CODES } from "./codes.ts";
 import { compile } from "./compile.ts";
@@ -24,11 +24,7 @@ export const nodeLabels = defineModule<RulePolicy>({
   kinds: [labels, ownedLabels],
   reads: [
     {
-      resource: "nodes",
-      group: "",
-      version: "v1",
-      kind: "Node",
-      scope: "Cluster",
+      ...NODES,
       keep: [
         ["metadata", "labels"],
         ["metadata", "annotations"],

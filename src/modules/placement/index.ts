@@ -1,9 +1,9 @@
-import { defineModule, type Module, PREVIEW_ACCESS } from "../../core/module/module.ts";
+import { defineModule, type Module, NAMESPACES, PREVIEW_ACCESS } from "../../core/module/module.ts";
 import { defineReconciler } from "../../core/module/reconciler.ts";
 import { PolicyIndex } from "../../core/policy/policy-index.ts";
 import { CODES } from "./codes.ts";
 import { compile } from "./compile/compile.ts";
-import { NODES } from "./criteria/selected-nodes.ts";
+import { NODE_READ } from "./criteria/selected-nodes.ts";
 import { dashboard } from "./dashboard.ts";
 import { declaration } from "./declaration.ts";
 import { DRIFT_ACCESS, driftScan } from "./drift/scanned-workloads.ts";
@@ -29,18 +29,14 @@ export const placement: Module = defineModule<PlacementPolicy>({
   kinds: [clusterPodSchedulingPolicy, podSchedulingPolicy],
   reads: [
     {
-      resource: "namespaces",
-      group: "",
-      version: "v1",
-      kind: "Namespace",
-      scope: "Cluster",
+      ...NAMESPACES,
       keep: [
         ["metadata", "labels"],
         ["metadata", "annotations"],
       ],
       why: "match policies by the labels of a namespace, and take values from it",
     },
-    NODES,
+    NODE_READ,
     WEBHOOKS,
   ],
   access: [...REFERENCE_ACCESS, ...DRIFT_ACCESS, PREVIEW_ACCESS, STANDBY_ACCESS],

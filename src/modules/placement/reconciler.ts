@@ -2,7 +2,7 @@ import type { Module } from "../../core/module/module.ts";
 import type { Reconciler } from "../../core/module/reconciler.ts";
 import { type Kind, kindResource } from "../../core/policy/kind.ts";
 import type { View } from "../../core/view/view.ts";
-import { NODES } from "./criteria/selected-nodes.ts";
+import { NODE_READ } from "./criteria/selected-nodes.ts";
 import { reconcileDriftScan } from "./drift/reconcile-drift.ts";
 import { clusterPodSchedulingPolicy, podSchedulingPolicy } from "./kinds.ts";
 import { workloadFigures } from "./metrics.ts";
@@ -45,7 +45,7 @@ export function placementReconciler(module: () => Module): Reconciler<PlacementK
     },
     // Only policies trigger a scan: namespaces are created and deleted all day.
     keys: ({ resource, namespace, name, object }, state, { view }) => {
-      if (resource === NODES.resource) {
+      if (resource === NODE_READ.resource) {
         state.nodes.nodesChanged();
         return [{ kind: "nodes" }];
       }

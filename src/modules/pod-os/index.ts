@@ -1,7 +1,7 @@
 import { allow } from "../../core/decision/decision.ts";
 import { moduleSetting } from "../../core/installation/setting-condition.ts";
 import { notCompiled } from "../../core/module/compile.ts";
-import { type Context, defineModule, PREVIEW_ACCESS } from "../../core/module/module.ts";
+import { type Context, defineModule, NAMESPACES, PREVIEW_ACCESS } from "../../core/module/module.ts";
 import { defineReconciler } from "../../core/module/reconciler.ts";
 import { CODES } from "./codes.ts";
 import { dashboard } from "./dashboard.ts";
@@ -11,7 +11,7 @@ import { HANDLERS } from "./hooks/handlers.ts";
 import { podSecurityException } from "./kinds.ts";
 import { METRICS } from "./metrics.ts";
 import { MUTATIONS, SETTING_MUTATIONS } from "./mutations.ts";
-import { NODES } from "./nodes/node-os.ts";
+import { NODE_READ } from "./nodes/node-os.ts";
 import { NODE_METRICS } from "./nodes/reconciler.ts";
 import { RUNTIME_CLASSES } from "./os/runtime-class.ts";
 import { podOSReconciler } from "./reconciler.ts";
@@ -32,14 +32,10 @@ export const podOS = defineModule<Exception>({
   dashboard,
   kinds: [podSecurityException],
   reads: [
-    NODES,
+    NODE_READ,
     RUNTIME_CLASSES,
     {
-      resource: "namespaces",
-      group: "",
-      version: "v1",
-      kind: "Namespace",
-      scope: "Cluster",
+      ...NAMESPACES,
       keep: [
         ["metadata", "labels"],
         ["metadata", "uid"],

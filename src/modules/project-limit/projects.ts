@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from "../../core/json.ts";
 import { stringAt } from "../../core/json.ts";
 import { serviceAccountOf } from "../../core/kubernetes/principals.ts";
-import type { Read } from "../../core/module/module.ts";
+import { NAMESPACES, type Read } from "../../core/module/module.ts";
 import { byText } from "../../core/order.ts";
 import type { Index, View } from "../../core/view/view.ts";
 import type { LimitSubject } from "./subject.ts";
@@ -29,11 +29,7 @@ const BY_REQUESTER_NAMESPACE: Index = {
 };
 
 export const PROJECTS: Read = {
-  resource: "namespaces",
-  group: "",
-  version: "v1",
-  kind: "Namespace",
-  scope: "Cluster",
+  ...NAMESPACES,
   keep: [
     ["metadata", "annotations", REQUESTER],
     ["status", "phase"],

@@ -3,16 +3,12 @@ import { labelsOf, nameOf } from "../../../core/kubernetes/object.ts";
 import { compilePodPlacement, matchesPlacement } from "../../../core/kubernetes/selectors/node-selector.ts";
 import { describeTaint, type Taint, taintsOf } from "../../../core/kubernetes/taints.ts";
 import { tolerates } from "../../../core/kubernetes/tolerations.ts";
-import type { Read } from "../../../core/module/module.ts";
+import { NODES, type Read } from "../../../core/module/module.ts";
 import { idle, PROBLEM, type Problem } from "../../../core/policy/problem.ts";
 import type { View } from "../../../core/view/view.ts";
 
-export const NODES: Read = {
-  resource: "nodes",
-  group: "",
-  version: "v1",
-  kind: "Node",
-  scope: "Cluster",
+export const NODE_READ: Read = {
+  ...NODES,
   keep: [
     ["metadata", "labels"],
     ["spec", "taints"],
@@ -28,14 +24,14 @@ export interface SelectedNodes {
 
 /** The number of nodes that match a policy's requirements. `undefined` if it has none about nodes, or if no node is known. */
 export function selectedNodes(spec: JsonObject, view: View): SelectedNodes | undefined {
-  const total = view.count(NODES.resource);
+  const total = view.count(NODE_READ.resource);
   const { nodeSelector, terms } = compilePodPlacement(spec);
   const name = stringAt(spec, "nodeName") ?? "";
   const isNarrow =
     name !== "" || terms !== undefined || nodeSelector === undefined || nodeSelector.length > 0;
   if (total === 0 || !isNarrow) return undefined;
   let selected = 0;
-  for (const node of view.list(NODES.resource)) {
+  for (const node of view.list(NODE_READ.resource)) {
     const like = { name: nameOf(node), labels: labelsOf(node) };
     if ((name === "" || like.name === name) && matchesPlacement({ nodeSelector, terms }, like)) selected++;
   }
@@ -66,9 +62,9 @@ const CONDITION_TAINT = /^node\.(cloudprovider\.)?kubernetes\.io\//;
 
 function unusedTolerations(spec: JsonObject, view: View): Problem[] {
   const tolerations = listAt(spec, "tolerations");
-  if (tolerations.length === 0 || view.count(NODES.resource) === 0) return [];
+  if (tolerations.length === 0 || view.count(NODE_READ.resource) === 0) return [];
   const taints = new Map<string, Taint>();
-  for (const node of view.list(NODES.resource))
+  for (const node of view.list(NODE_READ.resource))
     for (const taint of taintsOf(node)) taints.set(describeTaint(taint), taint);
   return tolerations.flatMap((toleration, i) => {
     const key = at(toleration, "key");

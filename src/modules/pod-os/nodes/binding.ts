@@ -7,7 +7,7 @@ import type { Context } from "../../../core/module/module.ts";
 import { OS_LABEL } from "../os/resolve.ts";
 import { ownerOf } from "../security/admission/exemptions.ts";
 import { settingsOf } from "../settings.ts";
-import { NODES, nodeOS } from "./node-os.ts";
+import { NODE_READ, nodeOS } from "./node-os.ts";
 
 /**
  * Compares the OS of a pod with that of its node, as the kubelet does, before the pod is bound to it.
@@ -57,9 +57,9 @@ function compare(context: Context, pod: JsonObject, nodeName: string, label?: st
     const runs = nodeOS(node);
     return runs !== undefined && (runs !== (os === "" ? runs : os) || runs !== (labelled ?? runs));
   };
-  const known = context.view.get(NODES.resource, "", nodeName);
+  const known = context.view.get(NODE_READ.resource, "", nodeName);
   if (known !== undefined && nodeOS(known) !== undefined && !differs(known)) return allow();
-  const wanted: Need = { get: { resource: NODES.resource, name: nodeName }, live: true };
+  const wanted: Need = { get: { resource: NODE_READ.resource, name: nodeName }, live: true };
   const fact = context.facts.of(wanted);
   if (fact === undefined) return need(wanted);
   const node = foundIn(fact);

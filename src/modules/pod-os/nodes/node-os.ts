@@ -1,18 +1,14 @@
 import { type JsonObject, stringAt } from "../../../core/json.ts";
 import { labelsOf } from "../../../core/kubernetes/object.ts";
 import { atLeast, parseVersion } from "../../../core/kubernetes/versions.ts";
-import type { Read } from "../../../core/module/module.ts";
+import { NODES, type Read } from "../../../core/module/module.ts";
 import type { View } from "../../../core/view/view.ts";
 import { OS_LABEL } from "../os/resolve.ts";
 
 const BY_OS = "os";
 
-export const NODES: Read = {
-  resource: "nodes",
-  group: "",
-  version: "v1",
-  kind: "Node",
-  scope: "Cluster",
+export const NODE_READ: Read = {
+  ...NODES,
   keep: [
     ["metadata", "labels", OS_LABEL],
     ["status", "nodeInfo", "operatingSystem"],
@@ -61,7 +57,7 @@ export function oldKubelet(node: JsonObject): string | undefined {
 
 /** Whether it is known that no node runs this OS, by label or by report. */
 export function noNodeRuns(view: View, os: string): boolean {
-  if (!view.served(NODES.resource)) return false;
-  for (const _ of view.lookup(NODES.resource, BY_OS, os)) return false;
+  if (!view.served(NODE_READ.resource)) return false;
+  for (const _ of view.lookup(NODE_READ.resource, BY_OS, os)) return false;
   return true;
 }

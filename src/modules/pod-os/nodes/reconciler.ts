@@ -12,7 +12,7 @@ import {
 import { pointer } from "../../../core/path.ts";
 import { OS_LABEL } from "../os/resolve.ts";
 import { IDENTIFY_POD_OS, settingsOf } from "../settings.ts";
-import { driftedLabel, NODES, oldKubelet, reportedOS } from "./node-os.ts";
+import { driftedLabel, NODE_READ, oldKubelet, reportedOS } from "./node-os.ts";
 
 export type NodeKey = { readonly kind: "node"; readonly name: string };
 
@@ -41,13 +41,13 @@ export const NODE_METRICS: readonly Metric[] = [
 export const nodeReconciler: Reconciler<NodeKey, NodeState> = {
   initialState: () => new Map(),
   keys: ({ resource, name, object }, state) => {
-    if (resource !== NODES.resource) return [];
+    if (resource !== NODE_READ.resource) return [];
     if (object === undefined) state.delete(name);
     return object === undefined ? [] : [{ kind: "node", name }];
   },
   reconcile: ({ name }, state, context) => {
     const { view, assembly } = context;
-    const node = view.get(NODES.resource, "", name);
+    const node = view.get(NODE_READ.resource, "", name);
     if (assembly?.gates.enabled(IDENTIFY_POD_OS) !== true || node === undefined || isBeingDeleted(node)) {
       state.delete(name);
       return { writes: [] };
@@ -58,7 +58,7 @@ export const nodeReconciler: Reconciler<NodeKey, NodeState> = {
   },
   figures: (_state, { view }) => {
     let [drifted, old] = [0, 0];
-    for (const node of view.list(NODES.resource)) {
+    for (const node of view.list(NODE_READ.resource)) {
       if (driftedLabel(node) !== undefined) drifted++;
       if (oldKubelet(node) !== undefined) old++;
     }
@@ -74,7 +74,7 @@ function repairedLabel(
   state: NodeState,
   { facts }: ReconcileContext<NodeKey>,
 ): ReconcileResult<NodeKey> | NeedMore {
-  const of = { resource: NODES.resource, name };
+  const of = { resource: NODE_READ.resource, name };
   const live = liveObject(of, facts);
   if (live === undefined) return { writes: [] };
   if ("need" in live) return live;
