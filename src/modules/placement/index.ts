@@ -2,7 +2,7 @@ import { defineModule, type Module, NAMESPACES, PREVIEW_ACCESS } from "../../cor
 import { defineReconciler } from "../../core/module/reconciler.ts";
 import { PolicyIndex } from "../../core/policy/policy-index.ts";
 import { CODES } from "./codes.ts";
-import { compile } from "./compile/compile.ts";
+import { compile } from "./compile.ts";
 import { NODE_READ } from "./criteria/selected-nodes.ts";
 import { dashboard } from "./dashboard.ts";
 import { declaration } from "./declaration.ts";

@@ -7,7 +7,7 @@ import type { CompileContext } from "../../core/module/compile.ts";
 import type { Access, ManagedObjects } from "../../core/module/module.ts";
 import { kindResource } from "../../core/policy/kind.ts";
 import { STANDBY, STANDBY_LABEL } from "../../core/registration/webhooks.ts";
-import { compile } from "./compile/compile.ts";
+import { compile } from "./compile.ts";
 import { clusterPodSchedulingPolicy, podSchedulingPolicy } from "./kinds.ts";
 import { COMPILES_FALLBACK } from "./settings.ts";
 

@@ -6,6 +6,7 @@ import type { Path } from "../../../core/path.ts";
 import type { CelRule } from "../../../core/policy/kind.ts";
 import type { Problem } from "../../../core/policy/problem.ts";
 import type { Unchanged } from "../../../core/provenance/provenance.ts";
+import type { CompiledCriterion } from "./cel.ts";
 import type { MergeContext } from "./context.ts";
 import type { Report } from "./report.ts";
 import type { ComparedPod } from "./unmet.ts";
@@ -157,6 +158,14 @@ export interface Criterion<Value = unknown, Prepared = unknown> {
 
   /** The unmet part of a pod's spec, compared by meaning; absent: a preference, which is never enforced. */
   unmet?(pod: ComparedPod, wanted: Prepared, limit: WorkLimit): readonly UnmetRequirement[];
+
+  /** Merge and enforcement for new pods in CEL, for an API server that evaluates policies by itself. */
+  compile(wanted: Value, criteria: Criteria): CompiledCriterion;
+  /**
+   * Where the API server, which applies policies in any order, may make another pod of two policies: if one has it at all, if both have
+   * criteria about the labels of nodes, which may leave no node together, if both have it with other values, or never.
+   */
+  readonly firstCounts: "always" | "for nodes" | "for other values" | "never";
 
   /** The list that elements are added to, below a pod's spec. */
   readonly list?: Path;

@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import type { Draft } from "../../../core/decision/draft.ts";
-import { at, canonical, isObject, type Json, type JsonObject, listAt, own } from "../../../core/json.ts";
+import { at, canonical, isObject, type Json, type JsonObject, listAt, own, stringAt } from "../../../core/json.ts";
+import { celValue } from "../../../core/kubernetes/cel.ts";
 import { typeName } from "../../../core/kubernetes/field-error.ts";
 import { type Path, pointer } from "../../../core/path.ts";
 import { idle, PROBLEM, type Problem, problem } from "../../../core/policy/problem.ts";
@@ -10,6 +11,17 @@ import {
   readableElements,
   readProvenance,
 } from "../../../core/provenance/annotation.ts";
+import {
+  type CompiledCriterion,
+  celExtends,
+  distinct,
+  fieldOf,
+  isAdded,
+  LARGE,
+  patch,
+  placeOf,
+  type Variable,
+} from "./cel.ts";
 import { injectionText, type MergeContext } from "./context.ts";
 import { type Criterion, NO_LIMITS } from "./criterion.ts";
 import type { Elements, ElementTexts } from "./known-list.ts";
@@ -42,6 +54,23 @@ interface ListOptions extends Elements, Pick<Criterion<readonly JsonObject[]>, O
   readonly enforced?: Enforced;
   /** The fields whose combination the API server accepts once. @default a repeated element is applied once, with a warning */
   readonly unique?: readonly string[];
+  /** Elements in CEL. @default they are compared as they are */
+  readonly inCel?: ElementsInCel;
+}
+
+/** How elements of a list are compared in CEL. */
+interface ElementsInCel {
+  readonly variables: readonly Variable[];
+  /** The pod's elements. */
+  readonly present: string;
+  /** A policy's elements, each once. */
+  readonly elements: (wanted: readonly JsonObject[]) => readonly JsonObject[];
+  /** Whether element `p` of the pod makes one `e` of the policy needless or impossible. */
+  readonly excludes: string;
+  /** Element `e` as a pod has it. */
+  readonly written: string;
+  /** Whether the pod meets an element. */
+  readonly meets: (element: JsonObject) => string;
 }
 
 /**
@@ -61,6 +90,7 @@ export function listCriterion(
     meaning: _meaning,
     key: _key,
     covering: _covering,
+    inCel: _inCel,
     ...common
   } = options;
   return {
@@ -82,6 +112,8 @@ export function listCriterion(
       : {
           unmet: (pod, wanted, limit) => unmetElements(pod, path, wanted, enforced, limit),
         }),
+    compile: (wanted) => compileList(options, wanted),
+    firstCounts: unique === undefined && options.key === undefined ? "never" : "for other values",
     injected: (origin, { has, spec }) => {
       const place = pointer([...spec, ...path]);
       const elements = (origin.added[place] ?? [])
@@ -158,6 +190,45 @@ function mergeList(
     known.add(element, texts);
     if (texts.key !== undefined) holders.set(`${name}/${texts.key}`, report.request.ref);
   }
+}
+
+/** Each element is added by itself. */
+function compileList(list: ListOptions, wanted: readonly JsonObject[]): CompiledCriterion {
+  const { name, path, enforced, inCel = comparedInCel(list) } = list;
+  const { variables, present, elements, excludes, written, meets } = inCel;
+  const added = { variable: `${name}ToAdd`, path };
+  const isMissing = `!${present}.exists(p, ${excludes})`;
+  const required = enforced === undefined ? [] : wanted.filter(enforced.only ?? (() => true));
+  return {
+    variables: [
+      ...variables,
+      { name: added.variable, expression: `dyn(${celValue(elements(wanted))}.filter(e, ${isMissing}))` },
+    ],
+    patches: [
+      `(!${fieldOf(path)}.hasValue() && ${isAdded(added)} ? [${patch("add", placeOf(path), "[]")}] : [])`,
+      `variables.${added.variable}.map(e, ${patch("add", placeOf([...path, "-"]), written)})`,
+    ],
+    added,
+    checks: required.map((element) => ({
+      expression: meets(element),
+      variables,
+      path,
+      wants: `the policy's entry ${stringAt(element, enforced?.namedBy ?? "") ?? ""}`.trimEnd(),
+    })),
+    cost: 21 * wanted.length * LARGE.elements,
+  };
+}
+
+function comparedInCel({ path, unique }: ListOptions): ElementsInCel {
+  const present = `${fieldOf(path)}.orValue([])`;
+  return {
+    variables: [],
+    present,
+    elements: (wanted) => distinct(wanted, (one) => one),
+    excludes: unique?.map((field) => `p.${field} == e.${field}`).join(" && ") ?? "p == e",
+    written: "e",
+    meets: (element) => `${present}.exists(p, ${celExtends("p", element)})`,
+  };
 }
 
 /**

@@ -1,10 +1,12 @@
 import { z } from "zod";
 import { at, type Json, type JsonObject, own, textOf } from "../../../core/json.ts";
+import { celString } from "../../../core/kubernetes/cel.ts";
 import { typeName } from "../../../core/kubernetes/field-error.ts";
 import { checkSubdomain } from "../../../core/kubernetes/names.ts";
 import { NAME_LENGTH, orEmpty, SUBDOMAIN_PATTERN } from "../../../core/kubernetes/schemas/bounds.ts";
 import { type Path, pointer } from "../../../core/path.ts";
 import { type Problem, problem } from "../../../core/policy/problem.ts";
+import { type CompiledCriterion, fieldOf, patch, placeOf } from "./cel.ts";
 import { injectionText, type MergeContext } from "./context.ts";
 import { type Criterion, NO_LIMITS } from "./criterion.ts";
 import type { Report } from "./report.ts";
@@ -13,7 +15,7 @@ import { sizeOf } from "./work-limit.ts";
 type Common = "excluded" | "reference" | "derived" | "kubelet" | "celRules" | "warnings" | "contradictions";
 
 /** The specifics of one name. */
-interface NameOptions extends Pick<Criterion<string>, Common | "mutability"> {
+interface NameOptions extends Pick<Criterion<string>, Common | "mutability">, Partial<Pick<Criterion, "firstCounts">> {
   readonly description: string;
   /** Kubernetes accepts any string: it is not the name of an object. @default a DNS subdomain */
   readonly anyText?: true;
@@ -22,6 +24,8 @@ interface NameOptions extends Pick<Criterion<string>, Common | "mutability"> {
     readonly value: string;
     readonly isChosen: (object: JsonObject, spec: Path) => boolean;
   };
+  /** In CEL: `excluded` does not hold. */
+  readonly notExcluded?: string;
 }
 
 /**
@@ -32,7 +36,7 @@ interface NameOptions extends Pick<Criterion<string>, Common | "mutability"> {
  */
 export function nameCriterion(
   field: string,
-  { description, defaulted, anyText, ...options }: NameOptions,
+  { description, defaulted, anyText, notExcluded, ...options }: NameOptions,
 ): Criterion<string, string> {
   const isUnset = ({ draft, spec, holders }: MergeContext, present: Json | undefined): boolean => {
     if (present === undefined || present === null || present === "") return true;
@@ -71,6 +75,40 @@ export function nameCriterion(
       for (const one of options.derived ?? []) draft.remove([...spec, one], undefined);
   };
 
+  const compile = (wanted: string): CompiledCriterion => {
+    const unset = ["", ...(defaulted === undefined ? [] : [defaulted.value])].map(celString).join(", ");
+    const isFree = notExcluded === undefined ? "" : ` && ${notExcluded}`;
+    const removed = (options.derived ?? []).map(
+      (one) => ` + (${fieldOf([one])}.hasValue() ? [${patch("remove", placeOf([one]))}] : [])`,
+    );
+    const set = `[${patch("add", placeOf([field]), celString(wanted))}]${removed.join("")}`;
+    return {
+      patches: [`(${fieldOf([field])}.orValue("") in [${unset}]${isFree} ? ${set} : [])`],
+      checks: [
+        { expression: `${fieldOf([field])}.orValue("") == ${celString(wanted)}`, path: [field], wants: wanted },
+      ],
+      cost: 0,
+      leftOut: [
+        ...(options.reference === undefined
+          ? []
+          : [
+              {
+                what: `the check of ${field}`,
+                why: `pods are refused while ${options.reference.kind} ${wanted} does not exist`,
+              },
+            ]),
+        ...(defaulted === undefined
+          ? []
+          : [
+              {
+                what: `a chosen ${defaulted.value}`,
+                why: "a manifest that names it looks like one that names no scheduler",
+              },
+            ]),
+      ],
+    };
+  };
+
   return {
     name: field,
     rule: field,
@@ -85,7 +123,9 @@ export function nameCriterion(
     )
       .nullish()
       .describe(description),
+    firstCounts: "for other values",
     ...options,
+    compile,
     parse: (spec, problems) =>
       parseName(spec, field, problems, anyText === true ? () => undefined : checkSubdomain),
     prepare: (name) => name,

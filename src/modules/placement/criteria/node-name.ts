@@ -3,6 +3,7 @@ import { isGatedSpec } from "../../../core/kubernetes/pod-state.ts";
 import { pointer } from "../../../core/path.ts";
 import { type Problem, warningProblem } from "../../../core/policy/problem.ts";
 import { provenanceOf } from "../../../core/provenance/annotation.ts";
+import { fieldOf } from "./cel.ts";
 import { type Criteria, IMMUTABLE, type Limits, wantedOf } from "./criterion.ts";
 import { nameCriterion } from "./name-criterion.ts";
 import { schedulingGates } from "./scheduling-gates.ts";
@@ -32,6 +33,9 @@ export const nodeName = nameCriterion("nodeName", {
     access: { group: "", resource: "nodes", verbs: ["get"], why: "see whether what a policy names exists" },
   },
   excluded: excludedByGate,
+  notExcluded: `${fieldOf(schedulingGates.path)}.orValue([]).size() == 0`,
+  // A pod with a node is left alone.
+  firstCounts: "always",
   warnings: bypassed,
 });
 
@@ -58,6 +62,9 @@ function bypassed(_wanted: string, criteria: Criteria): Problem[] {
       : say(`bypasses the scheduler: a node that does not match ${checked.join(" or ")} rejects the pod`)),
   ];
 }
+
+/** In CEL: the pod has no node. */
+export const HAS_NO_NODE = `${fieldOf(nodeName.path)}.orValue("") == ""`;
 
 /** The API server may call twice for one CREATE; the second time the pod has the node of a policy. */
 export function isBoundByPolicy(pod: JsonObject): boolean {

@@ -1,14 +1,26 @@
 import { at, isObject, type JsonObject, listAt, own, textOf } from "../../../core/json.ts";
+import { celString, celValue } from "../../../core/kubernetes/cel.ts";
 import { checkLabelKey, checkLabelValue } from "../../../core/kubernetes/names.ts";
 import { labelMap } from "../../../core/kubernetes/schemas.ts";
 import { impliedBy, type LabelRequirement } from "../../../core/kubernetes/selectors/node-requirements.ts";
 import { valuesOf } from "../../../core/kubernetes/selectors/values.ts";
 import { type Path, pointer, steps } from "../../../core/path.ts";
 import { type Problem, problem } from "../../../core/policy/problem.ts";
+import { type CompiledCriterion, fieldOf, patch, placeOf, type Variable } from "./cel.ts";
 import { injectionText, type MergeContext } from "./context.ts";
 import { type Criteria, type Criterion, MUTABLE_WHILE_GATED, wantedOf } from "./criterion.ts";
 import { labelKeys } from "./label-keys.ts";
 import { admitsLabel, isMatchable, REQUIRED_TERMS } from "./node-term.ts";
+import {
+  admitsText,
+  couldMatch,
+  EXPRESSIONS,
+  FIELDS,
+  judgingCost,
+  matchable,
+  SELECTOR,
+  TERMS,
+} from "./node-term-cel.ts";
 import type { Report } from "./report.ts";
 import type { ComparedPod } from "./unmet.ts";
 import { sizeOf } from "./work-limit.ts";
@@ -51,6 +63,8 @@ export const nodeSelector: Criterion<NodeSelector, NodeSelector> = {
       .filter(([key, value]) => !isComparable || !isPinned(pod, key, value))
       .map(([key, value]) => ({ path: [FIELD, key], wants: `${key}=${value}`, value }));
   },
+  compile,
+  firstCounts: "for nodes",
   injected: ({ set }, { podSpec, spec }) => {
     const pairs = keysIn(set, [...spec, FIELD]).flatMap((key): [string, string][] => {
       const value = at(podSpec, FIELD, key);
@@ -160,6 +174,56 @@ function isPinned({ requiredTerms: { terms } }: ComparedPod, key: string, value:
       // An empty term is left to the author of the pod; another one without a meaning matches no node.
       requirements.size > 0 && (meaning === undefined || impliedBy(meaning.labels.get(key) ?? [], pinned)),
   );
+}
+
+function compile(labels: NodeSelector): CompiledCriterion {
+  const last = `variables.${selectorAfter(labels)}`;
+  return {
+    variables: [TERMS, SELECTOR, ...labels.flatMap((_, i) => selectorVariables(labels.slice(0, i + 1)))],
+    patches: [
+      `(!${fieldOf([FIELD])}.hasValue() && ${last}.size() > 0 ? [${patch("add", placeOf([FIELD]), "{}")}] : [])`,
+      `${last}.filter(s, !variables.selector.exists(o, o.key == s.key)).map(s, ${patch("add", `"/spec/${FIELD}/" + jsonpatch.escapeKey(s.key)`, "s.values[0]")})`,
+    ],
+    checks: labels.map(([key, value]) => {
+      const [name, text] = [celString(key), celString(value)];
+      const pins = `t.${EXPRESSIONS}.exists(s, s.key == ${name} && s.operator == "In" && s.values.all(v, v == ${text}))`;
+      const pinned = `variables.terms.size() > 0 && variables.terms.all(t, t.${EXPRESSIONS}.size() + t.${FIELDS}.size() > 0 && (${pins} || !(${couldMatch(`t.${EXPRESSIONS}`, `t.${FIELDS}`)})))`;
+      return {
+        expression: `${fieldOf([FIELD])}[?${name}].orValue("") == ${text} && ${name} in ${fieldOf([FIELD])}.orValue({}) || (${pinned})`,
+        variables: [TERMS],
+        path: [FIELD, key],
+        wants: `${key}=${value}`,
+      };
+    }),
+    cost: judgingCost(labels.length, 0, 0),
+  };
+}
+
+/** The variable of the pod's nodeSelector with these labels. */
+export function selectorAfter({ length }: NodeSelector): string {
+  return length === 0 ? SELECTOR.name : `${SELECTOR.name}${length}`;
+}
+
+/** The nodeSelector with a further label, the last: not where the pod has the key, nor where no term would be left. */
+function selectorVariables(labels: NodeSelector): Variable[] {
+  const [key, value] = labels.at(-1) ?? ["", ""];
+  const [name, before] = [selectorAfter(labels), selectorAfter(labels.slice(1))];
+  const text = celString(key);
+  const left = `${name}Terms`;
+  const isNamed = `variables.terms.exists(t, t.${EXPRESSIONS}.exists(s, s.key == ${text}))`;
+  const contradicting = `variables.${left}.size() > 0 && !variables.${left}.exists(t, t.${EXPRESSIONS}.all(s, s.key != ${text} || ${admitsText(value)}))`;
+  const further = celValue([{ key, operator: "In", values: [value] }]);
+  return [
+    // A label that no term names changes nothing for any.
+    {
+      name: left,
+      expression: `dyn(${isNamed} ? variables.terms.filter(t, ${matchable("t", before)}) : dyn([]))`,
+    },
+    {
+      name,
+      expression: `dyn(variables.${before}.exists(s, s.key == ${text}) || (${contradicting}) ? variables.${before} : variables.${before} + ${further})`,
+    },
+  ];
 }
 
 /** The keys below a map that paths name. A deeper path is not a label. */

@@ -1,6 +1,8 @@
-import { at, canonical, isObject, type Json, type JsonObject, listAt, own } from "../../../core/json.ts";
+import { at, canonical, isObject, type Json, type JsonObject, listAt, own, stringAt } from "../../../core/json.ts";
+import { celString, celValue } from "../../../core/kubernetes/cel.ts";
 import { MAX_REQUIRED_TERMS } from "../../../core/kubernetes/schemas/bounds.ts";
 import { nodeAffinity } from "../../../core/kubernetes/schemas.ts";
+import { parseInt64 } from "../../../core/kubernetes/selectors/integer.ts";
 import {
   impliedBy,
   impliesName,
@@ -11,11 +13,12 @@ import { requirementsOf, withoutTerms } from "../../../core/kubernetes/selectors
 import { valuesOf } from "../../../core/kubernetes/selectors/values.ts";
 import { type Path, pointer } from "../../../core/path.ts";
 import { idle, PROBLEM, type Problem, problem } from "../../../core/policy/problem.ts";
+import { type Check, type CompiledCriterion, fieldOf, isAdded, LARGE, patch, placeOf, type Variable } from "./cel.ts";
 import { REQUIRED } from "./check-elements.ts";
 import { injectionText, type MergeContext } from "./context.ts";
 import { type Criteria, type Criterion, MUTABLE_WHILE_GATED, wantedOf } from "./criterion.ts";
 import { duplicates, storedForm } from "./list-criterion.ts";
-import { nodeSelector } from "./node-selector.ts";
+import { nodeSelector, selectorAfter } from "./node-selector.ts";
 import {
   areCompatible,
   combination,
@@ -33,6 +36,7 @@ import {
   type TermMeaning,
   valuesOfTerm,
 } from "./node-term.ts";
+import { couldMatch, EXPRESSIONS, FIELDS, judgingCost, matchable, SELECTOR, TERMS } from "./node-term-cel.ts";
 import type { Report } from "./report.ts";
 import { type ComparedPod, requirementsIn } from "./unmet.ts";
 import { sizeOf, type WorkLimit, workOfProduct } from "./work-limit.ts";
@@ -88,6 +92,8 @@ export const requiredNodeAffinity: Criterion<readonly JsonObject[], readonly Par
     isWithin(pod, wanted, limit)
       ? []
       : [{ path: REQUIRED_NODE_AFFINITY, wants: "the policy's required node affinity" }],
+  compile,
+  firstCounts: "for nodes",
   injected: (origin, { spec, has }) => {
     const list = pointer([...spec, ...REQUIRED_TERMS]);
     const terms = origin.added[list]?.filter(isObject) ?? [];
@@ -370,4 +376,126 @@ export function termsMeaning(terms: readonly Json[]): string {
   ];
   const widest = all.filter(([, one]) => !all.some(([, other]) => other !== one && other.isSubsetOf(one)));
   return canonical(widest.map(([text]) => text).sort());
+}
+
+function compile(terms: readonly JsonObject[], criteria: Criteria): CompiledCriterion {
+  const possible = terms.filter((term) => isMatchable(parseTerm(term), new Map()));
+  const labels = wantedOf(criteria, nodeSelector) ?? [];
+  const added = { variable: "requiredTerms", path: REQUIRED_NODE_AFFINITY };
+  const written = `{"nodeSelectorTerms": variables.${added.variable}}`;
+  return {
+    ...(possible.length === 0
+      ? { patches: [] }
+      : {
+          variables: [TERMS, SELECTOR, ...termVariables(possible, selectorAfter(labels), added.variable)],
+          patches: [`(${isAdded(added)} ? [${patch("add", placeOf(REQUIRED_NODE_AFFINITY), written)}] : [])`],
+          added,
+        }),
+    checks: [termsCheck(possible)],
+    cost: costOf(terms, labels.length),
+  };
+}
+
+function costOf(terms: readonly JsonObject[], labels: number): number {
+  const most = Math.max(
+    0,
+    ...terms.map((term) => LISTS.reduce((sum, list) => sum + listAt(term, list).length, 0)),
+  );
+  const product = LARGE.terms * terms.length;
+  // Equal combinations are found by comparing each with each; more than the limit are not written.
+  const comparing = product > MAX_TERMS ? 0 : (80 + 6 * most) * product ** 2;
+  return Math.max(judgingCost(labels, terms.length, most), comparing);
+}
+
+const SAME = "r.key == s.key && r.operator == s.operator && sets.equivalent(r.values, s.values)";
+
+/** Whether one term has all requirements of another. */
+const celHasAll = (term: string, other: string) =>
+  LISTS.map((list) => `${other}.${list}.all(r, ${term}.${list}.exists(s, ${SAME}))`).join(" && ");
+
+/** Each term of the pod with each of the policy, as `productOf` combines them. */
+function termVariables(terms: readonly JsonObject[], selector: string, name: string): Variable[] {
+  const wanted = terms.map((term) =>
+    Object.fromEntries(
+      LISTS.map((list) => [
+        list,
+        listAt(term, list).map((one) => ({
+          key: own(one, "key") ?? "",
+          operator: own(one, "operator") ?? "",
+          values: listAt(one, "values"),
+        })),
+      ]),
+    ),
+  );
+  const both = LISTS.map(
+    (list) => `"${list}": dyn(m.${list} + w.${list}.filter(r, !m.${list}.exists(s, ${SAME})))`,
+  );
+  const kept = LISTS.map((list) => `"${list}": dyn(m.${list})`);
+  const isPossible = couldMatch(`c.${EXPRESSIONS} + variables.${selector}`, `c.${FIELDS}`);
+  const combine = `variables.wanted.map(w, dyn({${both.join(", ")}, "kept": dyn(false)})).filter(c, ${isPossible})`;
+  const met = `variables.wanted.exists(w, ${celHasAll("m", "w")})`;
+  const changed =
+    "(variables.product.size() != variables.terms.size() || variables.product.exists(c, !c.kept))";
+  const someRemain = `variables.product.exists(c, !c.kept || ${matchable("c", selector)})`;
+  const repeated = `variables.product.exists(j, d, j < i && ${celHasAll("c", "d")} && ${celHasAll("d", "c")})`;
+  const written = `{"${EXPRESSIONS}": c.${EXPRESSIONS}, "${FIELDS}": c.${FIELDS}}`;
+  return [
+    { name: "wanted", expression: `dyn(${celValue(wanted)})` },
+    {
+      name: "product",
+      expression: `dyn(variables.terms.map(m, ${matchable("m", selector)} && !${met} ? dyn(${combine}) : dyn([{${kept.join(", ")}, "kept": dyn(true)}])).flatten())`,
+    },
+    {
+      name,
+      expression: `dyn(!${fieldOf(REQUIRED_NODE_AFFINITY)}.hasValue() ? variables.wanted.filter(c, ${isPossible}) : ${changed} && ${someRemain} && variables.product.size() <= ${MAX_TERMS} ? dyn(variables.product.transformList(i, c, c.kept || !${repeated}, ${written})) : dyn([]))`,
+    },
+  ];
+}
+
+/** Each term of the pod, or without any its nodeSelector, implies a term of the policy, as `isWithin` has it. */
+function termsCheck(possible: readonly JsonObject[]): Check {
+  const within = (requirements: string, names: string | undefined) =>
+    possible
+      .map((term) =>
+        [
+          ...listAt(term, EXPRESSIONS).map((one) => `(${requirements}).exists(g, ${celImplies(one)})`),
+          ...listAt(term, FIELDS).map((one) =>
+            names === undefined ? "false" : `${names}.exists(g, ${celImpliesName(one)})`,
+          ),
+        ].join(" && "),
+      )
+      .map((all) => `(${all})`)
+      .join(" || ") || "false";
+  const [mine, names] = [`t.${EXPRESSIONS}`, `t.${FIELDS}`];
+  const isEmpty = `${mine}.size() + ${names}.size() == 0`;
+  const inTerms = `variables.terms.all(t, ${isEmpty} || !(${couldMatch(mine, names)}) || ${within(`variables.selector + ${mine}`, names)})`;
+  return {
+    expression: `${fieldOf(REQUIRED_NODE_AFFINITY)}.hasValue() ? ${inTerms} : ${within("variables.selector", undefined)}`,
+    variables: [TERMS, SELECTOR],
+    path: REQUIRED_NODE_AFFINITY,
+    wants: "the policy's required node affinity",
+  };
+}
+
+/** Whether requirement `g` alone implies another; see core/kubernetes/selectors/node-requirements.ts. */
+function celImplies(wanted: Json): string {
+  const operator = stringAt(wanted, "operator") ?? "";
+  const values = celValue([...new Set(listAt(wanted, "values"))]);
+  const bound = parseInt64(stringAt(wanted, "values", 0) ?? "") ?? 0n;
+  const beyond = operator === "Gt" ? ">" : "<";
+  const ways: Readonly<Partial<Record<string, string>>> = {
+    In: `g.operator == "In" && g.values.all(v, v in ${values})`,
+    NotIn: `g.operator == "In" ? !g.values.exists(v, v in ${values}) : g.operator == "NotIn" ? ${values}.all(v, v in g.values) : g.operator == "DoesNotExist"`,
+    Exists: '!(g.operator in ["NotIn", "DoesNotExist"])',
+    DoesNotExist: 'g.operator == "DoesNotExist"',
+  };
+  const numeric = `g.operator == "${operator}" ? int(g.values[0]) ${beyond}= ${bound} : g.operator == "In" && g.values.all(v, v.matches("^0*[0-9]{1,18}$") && int(v) ${beyond} ${bound})`;
+  return `g.key == ${celString(stringAt(wanted, "key") ?? "")} && (${ways[operator] ?? numeric})`;
+}
+
+function celImpliesName(wanted: Json): string {
+  const name = celString(stringAt(wanted, "values", 0) ?? "");
+  return stringAt(wanted, "operator") === "In"
+    ? `g.operator == "In" && g.values[0] == ${name}`
+    : `(g.operator == "In") != (g.values[0] == ${name})`;
 }

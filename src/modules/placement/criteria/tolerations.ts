@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { type Json, type JsonObject, own, stringAt } from "../../../core/json.ts";
+import { celValue } from "../../../core/kubernetes/cel.ts";
 import { MAX_TOLERATIONS } from "../../../core/kubernetes/schemas/bounds.ts";
 import { toleration } from "../../../core/kubernetes/schemas.ts";
 import {
@@ -8,7 +9,52 @@ import {
   covers,
   tolerationMeaning,
 } from "../../../core/kubernetes/tolerations.ts";
+import { distinct, fieldOf, type Variable } from "./cel.ts";
 import { listCriterion } from "./list-criterion.ts";
+
+const PATH = ["tolerations"];
+
+/** A policy's tolerations with the defaults of each filled in. Of two that differ in seconds alone the first counts. */
+function plain(wanted: readonly JsonObject[]): JsonObject[] {
+  const all = wanted.map((toleration) => {
+    const operator = text(toleration, "operator") || "Equal";
+    const seconds = own(toleration, "tolerationSeconds");
+    return {
+      toleration,
+      key: text(toleration, "key"),
+      operator,
+      value: operator === "Exists" ? "" : text(toleration, "value"),
+      effect: text(toleration, "effect"),
+      seconds: typeof seconds === "number" ? [Math.max(0, seconds)] : [],
+    };
+  });
+  return distinct(all, ({ key, operator, value, effect }) => [key, operator, value, effect]);
+}
+
+const OPERATOR = 't.?operator.orValue("")';
+
+/** The pod's tolerations in the same form. */
+const PRESENT: Variable = {
+  name: "tolerations",
+  expression: `dyn(${fieldOf(PATH)}.orValue([]).map(t, {${[
+    '"key": dyn(t.?key.orValue(""))',
+    `"operator": dyn(${OPERATOR} == "" ? "Equal" : ${OPERATOR})`,
+    `"value": dyn(${OPERATOR} == "Exists" ? "" : t.?value.orValue(""))`,
+    '"effect": dyn(t.?effect.orValue(""))',
+    '"seconds": dyn([t.?tolerationSeconds].filter(s, s.hasValue()).map(s, s.value() < 0 ? 0 : s.value()))',
+  ].join(", ")}}))`,
+};
+
+/** Whether toleration `p` tolerates all that `e` does, and as long; see `covers` in core/kubernetes/tolerations.ts. */
+const COVERS = [
+  '(p.effect == "" || p.effect == e.effect)',
+  '(p.key == "" || p.key == e.key)',
+  '(p.operator == "Exists" || (p.operator == "Equal" && e.operator == "Equal" && p.value == e.value))',
+  '(!(e.effect in ["", "NoExecute"]) || p.seconds.size() == 0 || (e.seconds.size() > 0 && p.seconds[0] >= e.seconds[0]))',
+].join(" && ");
+
+/** Tolerations that differ in seconds alone. */
+const SAME_KEY = "p.key == e.key && p.operator == e.operator && p.value == e.value && p.effect == e.effect";
 
 /**
  * tolerations
@@ -21,7 +67,7 @@ import { listCriterion } from "./list-criterion.ts";
  */
 export const tolerations = listCriterion({
   name: "tolerations",
-  path: ["tolerations"],
+  path: PATH,
   text: "toleration",
   schema: z.array(toleration).max(MAX_TOLERATIONS).nullish().describe("Tolerations to add to the pod."),
   check: checkToleration,
@@ -33,6 +79,14 @@ export const tolerations = listCriterion({
     return (element) => tolerations.cover(element);
   },
   enforced: { meets: covers, namedBy: "key" },
+  inCel: {
+    variables: [PRESENT],
+    present: "variables.tolerations",
+    elements: plain,
+    excludes: `(${SAME_KEY}) || (${COVERS})`,
+    written: "e.toleration",
+    meets: (element) => `${celValue(plain([element]))}.all(e, variables.tolerations.exists(p, ${COVERS}))`,
+  },
   mutability: { ungatedPod: true },
 });
 

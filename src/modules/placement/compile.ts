@@ -3,24 +3,22 @@
  * MutatingAdmissionPolicy for each policy, and those that do not meet what a policy enforces are refused by a
  * ValidatingAdmissionPolicy.
  */
-
-import { exemptNamespaces, type Installation } from "../../../core/installation/installation.ts";
-import { equal, type Json, type JsonObject, listAt } from "../../../core/json.ts";
-import { admissionPolicy, celString, celValue, selectorObject } from "../../../core/kubernetes/cel.ts";
-import { MIRROR_ANNOTATION } from "../../../core/kubernetes/object.ts";
-import { POD } from "../../../core/kubernetes/workloads.ts";
-import type { CompileContext, CompiledPolicy, LeftOut } from "../../../core/module/compile.ts";
-import { notCompiled, withinBudget } from "../../../core/module/compile.ts";
-import { type PolicyRef, policyKey, policyName } from "../../../core/policy/policy-ref.ts";
-import { wantedOf } from "../criteria/criterion.ts";
-import { nodeSelector } from "../criteria/node-selector.ts";
-import { requiredNodeAffinity } from "../criteria/required-node-affinity.ts";
-import { CONTROLLER_NAMES } from "../enforce/enforcement-scope.ts";
-import { haveCommonObject } from "../place/contradictions.ts";
-import { comparePolicies, NAMESPACE_NAME, type PlacementPolicy } from "../policy/policy.ts";
-import { isPlaced, trustedControllers } from "../settings.ts";
-import { enforcementOf } from "./enforcement.ts";
-import { costOf, EXCLUDING, mutationOf, UNSET } from "./mutation.ts";
+import { type PolicyRef, policyKey, policyName } from "../../core/policy/policy-ref.ts";
+import { equal, type Json, type JsonObject, listAt } from "../../core/json.ts";
+import { admissionPolicy, celString, celValue, selectorObject } from "../../core/kubernetes/cel.ts";
+import { MIRROR_ANNOTATION } from "../../core/kubernetes/object.ts";
+import { POD } from "../../core/kubernetes/workloads.ts";
+import type { CompileContext, CompiledPolicy, LeftOut } from "../../core/module/compile.ts";
+import { notCompiled, withinBudget } from "../../core/module/compile.ts";
+import { exemptNamespaces, type Installation } from "../../core/installation/installation.ts";
+import { fieldPath } from "../../core/path.ts";
+import { type Check, compileCriteria, usedOnce } from "./criteria/cel.ts";
+import { wantedOf } from "./criteria/criterion.ts";
+import { HAS_NO_NODE } from "./criteria/node-name.ts";
+import { CONTROLLER_NAMES } from "./enforce/enforcement-scope.ts";
+import { haveCommonObject } from "./place/contradictions.ts";
+import { comparePolicies, NAMESPACE_NAME, type PlacementPolicy } from "./policy/policy.ts";
+import { isPlaced, trustedControllers } from "./settings.ts";
 
 /** Every policy, in the order in which usher applies them. */
 export function compile({ policies, installation }: CompileContext<PlacementPolicy>): CompiledPolicy[] {
@@ -36,8 +34,8 @@ function compilePolicy(
   const { ref } = policy;
   const why = whyNot(policy, installation);
   if (why !== undefined) return notCompiled(ref, ...why);
-  const mutation = mutationOf(policy.criteria);
-  if (mutation.patches.length === 0)
+  const { variables, patches, checks, cost, leftOut } = compileCriteria(policy.criteria);
+  if (patches.length === 0)
     return notCompiled(ref, "criteria", "no pod could get any of them: they contradict themselves");
   const name = objectName(ref);
   const common = { failurePolicy: policy.failure, matchConstraints: matchConstraints(policy, installation) };
@@ -46,23 +44,38 @@ function compilePolicy(
     // As usher's own webhook: a later change of the pod by another policy or webhook is seen.
     reinvocationPolicy: "IfNeeded",
     matchConditions: LEFT_ALONE,
-    variables: mutation.variables,
-    mutations: [{ patchType: "JSONPatch", jsonPatch: { expression: mutation.patches.join(" +\n") } }],
+    variables,
+    mutations: [{ patchType: "JSONPatch", jsonPatch: { expression: patches.join(" +\n") } }],
   };
-  const { variables, validations } = enforcementOf(ref, policy.enforcement === "None" ? [] : policy.criteria);
-  const enforcement = { ...common, matchConditions: judged(installation), variables, validations };
+  const enforced = policy.enforcement === "None" ? [] : checks;
+  const enforcement = { ...common, matchConditions: judged(installation), ...validationsOf(ref, enforced) };
   const action = policy.enforcement === "Refuse" ? "Deny" : "Warn";
   return withinBudget({
     policy: ref,
-    cost: costOf(policy.criteria),
+    cost,
     objects: [
       ...admissionPolicy("MutatingAdmissionPolicy", name, spec),
-      ...(validations.length === 0
+      ...(enforced.length === 0
         ? []
         : admissionPolicy("ValidatingAdmissionPolicy", name, enforcement, { validationActions: [action] })),
     ],
-    leftOut: leftOutOf(policy, all),
+    leftOut: [...leftOutOf(policy), ...leftOut, ...orderOf(policy, all)],
   });
+}
+
+/** Without validations if the policy only prefers. */
+function validationsOf(ref: PolicyRef, checks: readonly Check[]): JsonObject {
+  const known = usedOnce(checks.flatMap(({ variables = [] }) => variables));
+  return {
+    variables: known.filter(({ name }) =>
+      checks.some(({ expression }) => expression.includes(`variables.${name}`)),
+    ),
+    validations: checks.map(({ expression, path, wants }) => ({
+      expression,
+      reason: "Forbidden",
+      message: `policy ${policyName(ref)} requires ${wants} at ${fieldPath(["spec", ...path])}, which the pod does not have; remove what conflicts with it, or exempt the pod in the policy (USHER-P30)`,
+    })),
+  };
 }
 
 /** The part of a policy that is not compiled at all, and the reason. */
@@ -110,7 +123,7 @@ const OF_DAEMON_SET =
 
 /** The pods that usher changes: see `leftAlone`. */
 const LEFT_ALONE: readonly JsonObject[] = [
-  { name: "without-a-node", expression: 'object.spec.?nodeName.orValue("") == ""' },
+  { name: "without-a-node", expression: HAS_NO_NODE },
   { name: "not-a-mirror-pod", expression: `!(${MIRROR})` },
   { name: "not-of-a-daemon-set", expression: `!${OF_DAEMON_SET}` },
 ];
@@ -146,8 +159,7 @@ function judged(installation: Installation): readonly JsonObject[] {
 }
 
 /** The parts of a policy that pods of the API server's own policies do not get, or not in the same way. */
-function leftOutOf(policy: PlacementPolicy, all: readonly PlacementPolicy[]): LeftOut[] {
-  const { targets, onConflict, onUpdate, enforcement, criteria } = policy;
+function leftOutOf({ targets, onConflict, onUpdate, enforcement }: PlacementPolicy): LeftOut[] {
   const found: LeftOut[] = [];
   if (targets === "Both")
     found.push({
@@ -159,25 +171,14 @@ function leftOutOf(policy: PlacementPolicy, all: readonly PlacementPolicy[]): Le
   if (onUpdate === "Inject")
     found.push({ what: "onUpdate: Inject", why: "a gated pod that is updated gets nothing" });
   if (enforcement !== "None") found.push({ what: `enforcement: ${enforcement}`, why: "it is not compiled" });
-  for (const { criterion, value } of criteria) {
-    if (criterion.reference !== undefined)
-      found.push({
-        what: `the check of ${criterion.name}`,
-        why: `pods are refused while ${criterion.reference.kind} ${String(value)} does not exist`,
-      });
-    if (UNSET[criterion.name] !== undefined)
-      found.push({
-        what: `a chosen ${String(JSON.parse(UNSET[criterion.name] ?? "null"))}`,
-        why: "a manifest that names it looks like one that names no scheduler",
-      });
-  }
-  const rivals = all.filter((other) => other !== policy && dependOnOrder(policy, other));
-  if (rivals.length > 0)
-    found.push({
-      what: "the order of policies",
-      why: `the API server applies policies in any order, and ${namesOf(rivals)} may get in first`,
-    });
   return found;
+}
+
+function orderOf(policy: PlacementPolicy, all: readonly PlacementPolicy[]): LeftOut[] {
+  const rivals = all.filter((other) => other !== policy && dependOnOrder(policy, other));
+  if (rivals.length === 0) return [];
+  const why = `the API server applies policies in any order, and ${namesOf(rivals)} may get in first`;
+  return [{ what: "the order of policies", why }];
 }
 
 function namesOf(policies: readonly PlacementPolicy[]): string {
@@ -185,22 +186,20 @@ function namesOf(policies: readonly PlacementPolicy[]): string {
   return more.length === 0 ? `${first}` : `${first} and ${more.length} more`;
 }
 
-/** Criteria about the labels of nodes: together they may leave no node, and then the first counts. */
-const NODES: readonly string[] = [nodeSelector.name, requiredNodeAffinity.name];
-
 /** Whether the result of two policies for one pod may depend on which is applied first. */
 function dependOnOrder(a: PlacementPolicy, b: PlacementPolicy): boolean {
   if (policyKey(a.ref) === policyKey(b.ref) || b.broken !== undefined || b.targets === "Templates")
     return false;
   if (!haveCommonObject(a, b)) return false;
-  const has = ({ criteria }: PlacementPolicy, names: readonly string[]) =>
-    criteria.some(({ criterion }) => names.includes(criterion.name));
-  // A pod with a node is left alone.
-  if (has(a, ["nodeName"]) || has(b, ["nodeName"])) return true;
-  if (has(a, NODES) && has(b, NODES)) return true;
+  const [mine, theirs] = [a, b].map(({ criteria }) => criteria.map(({ criterion }) => criterion.firstCounts));
+  if (mine?.includes("always") || theirs?.includes("always")) return true;
+  if (mine?.includes("for nodes") && theirs?.includes("for nodes")) return true;
   return a.criteria.some(({ criterion, value }) => {
     const other = wantedOf(b.criteria, criterion);
-    if (other === undefined || equal(other as Json, value as Json)) return false;
-    return typeof value === "string" || criterion.name === "tolerations" || criterion.name in EXCLUDING;
+    return (
+      criterion.firstCounts === "for other values" &&
+      other !== undefined &&
+      !equal(other as Json, value as Json)
+    );
   });
 }
