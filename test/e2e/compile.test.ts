@@ -15,7 +15,7 @@ import type { Problem } from "../../src/core/policy/problem.ts";
 import { PROVENANCE } from "../../src/core/provenance/annotation.ts";
 import { nodeLabels } from "../../src/modules/node-labels/index.ts";
 import { RECORD } from "../../src/modules/node-labels/ledger/record.ts";
-import { mutationOf } from "../../src/modules/placement/compile/mutation.ts";
+import { compileCriteria } from "../../src/modules/placement/criteria/cel.ts";
 import { parseCriteria } from "../../src/modules/placement/criteria/criteria.ts";
 import { placement } from "../../src/modules/placement/index.ts";
 import { assemblyOf, callOf } from "../builders/evaluation.ts";
@@ -24,7 +24,7 @@ import { requestFor } from "../builders/request.ts";
 import type { Identity } from "../cluster/access/identity.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { createNamespace, describeCluster, LONG } from "../cluster/describe.ts";
-import { CLASSES, criteria, podSpec } from "./fixtures/generated-pods.ts";
+import { CLASSES, criteria, criteriaFromNamespace, NAMESPACES, podSpec } from "./fixtures/generated-pods.ts";
 import { SPEC } from "./fixtures/placement-stage.ts";
 import { comparable } from "./fixtures/same-object.ts";
 
@@ -38,14 +38,17 @@ const [PAIRS, PODS_OF_PAIR] = LONG ? [60, 10] : [15, 4];
 const SEED = 20_261_118;
 
 /** Usher's policies refuse what an invalid one may select if it fails closed; such a policy is not compiled. */
-const valid = criteria.filter((spec) => {
+const isValid = (spec: JsonObject) => {
   const problems: Problem[] = [];
   parseCriteria(spec, problems);
   return problems.every(({ severity }) => severity !== "error");
-});
+};
+const valid = criteria.filter(isValid);
 
-/** Each with pods of its own, so that no order between policies counts. */
-const SPECS = fc.sample(valid, { numRuns: POLICIES, seed: SEED });
+/** Each with pods of its own, so that no order between policies counts. Every third takes values from the namespace. */
+const SPECS = fc
+  .sample(fc.tuple(valid, criteriaFromNamespace.filter(isValid)), { numRuns: POLICIES, seed: SEED })
+  .map(([plain, fromNamespace], i) => (i % 3 === 0 ? fromNamespace : plain));
 const PAIRED = fc.sample(fc.tuple(valid, valid), { numRuns: PAIRS, seed: SEED });
 const WRITTEN = fc.sample(podSpec, { numRuns: PODS, seed: SEED });
 
@@ -139,7 +142,9 @@ describeCluster("compiled placement on an API server", (cluster) => {
   );
   const rows = rowsOf(placement, assembly);
   const paths = pathsOf(rows);
-  let [placed, plain] = ["", ""];
+  /** Policies select pods in all of these, and take other values from each. */
+  let placed: readonly string[] = [];
+  let plain = "";
 
   test("has objects for every generated policy with criteria", () => {
     const left = rows.filter(({ objects }) => objects.length === 0).flatMap(({ leftOut }) => leftOut);
@@ -161,22 +166,22 @@ describeCluster("compiled placement on an API server", (cluster) => {
       const resource = object["kind"] === "PriorityClass" ? "priorityclasses" : "runtimeclasses";
       await cluster().request("POST", `${group}/${resource}`, object);
     }
-    placed = await createNamespace(cluster(), { [LABEL]: "yes" });
+    placed = await Promise.all(
+      NAMESPACES.map(async ({ labels, annotations }) => {
+        const name = await createNamespace(cluster(), { [LABEL]: "yes", ...(labels as object) });
+        const path = `/api/v1/namespaces/${name}`;
+        const object = await cluster().call("PATCH", path, { metadata: { annotations } });
+        assembly.apply([{ resource: "namespaces", namespace: "", name, object: object as JsonObject }]);
+        return name;
+      }),
+    );
     plain = await createNamespace(cluster());
-    assembly.apply([
-      {
-        resource: "namespaces",
-        namespace: "",
-        name: placed,
-        object: { metadata: { name: placed, labels: { [LABEL]: "yes" } } },
-      },
-    ]);
     // The barrier is last: policies and bindings before it are in force with it.
     const barrier = paths.filter(({ object }) => nameOf(object).endsWith("-barrier"));
     const others = paths.filter((one) => !barrier.includes(one));
     for (const { object, path } of [...others, ...barrier]) await cluster().call("POST", path, object);
     await eventually("the last policy is in force", async () => {
-      const { body } = await create(placed, { [LABEL]: `${ID}-barrier` }, {});
+      const { body } = await create(placed[0] ?? "", { [LABEL]: `${ID}-barrier` }, {});
       return stringAt(body, "spec", "nodeSelector", "barrier") === "reached";
     });
   });
@@ -185,38 +190,46 @@ describeCluster("compiled placement on an API server", (cluster) => {
     await Promise.all(
       [
         ...paths.map(({ object, path }) => `${path}/${nameOf(object)}`),
-        `/api/v1/namespaces/${placed}`,
-        `/api/v1/namespaces/${plain}`,
+        ...[...placed, plain].map((name) => `/api/v1/namespaces/${name}`),
       ].map((path) => cluster().request("DELETE", path)),
     );
   });
 
   test(`is what usher makes of ${PODS} pods with ${POLICIES} policies`, async () => {
     const differences: JsonObject[] = [];
-    let [changed, refused] = [0, 0];
-    const queue = WRITTEN.map((spec, i) => ({ spec, name: `${ID}-${i % POLICIES}` }));
+    let [changed, refused, fromNamespace] = [0, 0, 0];
+    const queue = WRITTEN.map((spec, i) => ({
+      spec,
+      name: `${ID}-${i % POLICIES}`,
+      policy: SPECS[i % POLICIES] ?? {},
+      namespace: placed[Math.floor(i / POLICIES) % placed.length] ?? "",
+    }));
     const work = async () => {
       for (let next = queue.pop(); next !== undefined; next = queue.pop()) {
         const labels = { [LABEL]: next.name };
         const [before, after] = [
           await create(plain, labels, next.spec),
-          await create(placed, labels, next.spec),
+          await create(next.namespace, labels, next.spec),
         ];
         if (before.status !== 201) {
           expect(after.status, JSON.stringify(after.body)).toBe(before.status);
           continue;
         }
         const pod = structuredClone(before.body) as JsonObject & { metadata: JsonObject };
-        const request = requestFor({ ...pod, metadata: { ...pod.metadata, namespace: placed } });
+        const request = requestFor({ ...pod, metadata: { ...pod.metadata, namespace: next.namespace } });
         const made = await byUsher(assembly, request);
         const expected = made === undefined ? "refused" : withoutNotes(made);
         const isRefused = JSON.stringify(after.body).includes("USHER-P30");
         const real = isRefused ? "refused" : withoutNotes(after.body);
         if (real === "refused") refused++;
-        if (real !== withoutNotes(before.body)) changed++;
+        if (real !== withoutNotes(before.body)) {
+          changed++;
+          if (next.policy["fromNamespace"] !== undefined) fromNamespace++;
+        }
         if (real !== expected)
           differences.push({
-            policy: SPECS[Number(next.name.split("-")[1])] ?? {},
+            policy: next.policy,
+            namespace: NAMESPACES[placed.indexOf(next.namespace)] ?? {},
             pod: next.spec,
             usher: expected,
             server: real,
@@ -228,6 +241,7 @@ describeCluster("compiled placement on an API server", (cluster) => {
     // Most pods get something, or the comparison says nothing.
     expect(changed).toBeGreaterThan(PODS / 2);
     expect(refused).toBeGreaterThan(PODS / 20);
+    expect(fromNamespace).toBeGreaterThan(PODS / 12);
   }, 600_000);
 
   test(`is what usher makes of pods that two policies select, or the report names their order`, async () => {
@@ -240,10 +254,11 @@ describeCluster("compiled placement on an API server", (cluster) => {
     for (const [i, spec] of fc.sample(podSpec, { numRuns: PAIRS * PODS_OF_PAIR, seed: SEED }).entries()) {
       const name = `${ID}-pair-${i % PAIRS}`;
       const labels = { [LABEL]: name };
-      const [before, after] = [await create(plain, labels, spec), await create(placed, labels, spec)];
+      const [namespace = ""] = placed;
+      const [before, after] = [await create(plain, labels, spec), await create(namespace, labels, spec)];
       if (before.status !== 201) continue;
       const pod = structuredClone(before.body) as JsonObject & { metadata: JsonObject };
-      const request = requestFor({ ...pod, metadata: { ...pod.metadata, namespace: placed } });
+      const request = requestFor({ ...pod, metadata: { ...pod.metadata, namespace } });
       const made = await byUsher(assembly, request);
       const isRefused = JSON.stringify(after.body).includes("USHER-P30");
       const isSame = inAnyOrder(made ?? "refused") === inAnyOrder(isRefused ? "refused" : after.body);
@@ -268,7 +283,7 @@ describeCluster("the budget of compiled placement", (cluster) => {
       })),
     })),
   });
-  /** As REFERENCE in compile/mutation.ts. */
+  /** As LARGE in criteria/cel.ts. */
   const large: JsonObject = {
     nodeSelector: Object.fromEntries([...Array(4).keys()].map((i) => [`${KEY}s${i}`, "value-0"])),
     affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: termsOf("k", 4, 4) } },
@@ -302,7 +317,7 @@ describeCluster("the budget of compiled placement", (cluster) => {
   );
   /** The objects of a policy over the budget, as they would be. */
   const unbounded = (policy: JsonObject): readonly JsonObject[] => {
-    const { variables } = mutationOf(parseCriteria(policy["spec"] as JsonObject, []));
+    const { variables } = compileCriteria(parseCriteria(policy["spec"] as JsonObject, []));
     const text = JSON.stringify(rowOf(WITHIN).objects).replaceAll(nameOf(WITHIN), nameOf(policy));
     return (JSON.parse(text) as { kind: string; spec: JsonObject }[]).map((object) =>
       object.kind === "MutatingAdmissionPolicy"

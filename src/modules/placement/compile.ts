@@ -12,18 +12,24 @@ import type { CompileContext, CompiledPolicy, LeftOut } from "../../core/module/
 import { notCompiled, withinBudget } from "../../core/module/compile.ts";
 import { exemptNamespaces, type Installation } from "../../core/installation/installation.ts";
 import { fieldPath } from "../../core/path.ts";
-import { type Check, compileCriteria, usedOnce } from "./criteria/cel.ts";
+import { type Check, compileCriteria, usedOnce, withNamespace } from "./criteria/cel.ts";
 import { wantedOf } from "./criteria/criterion.ts";
 import { HAS_NO_NODE } from "./criteria/node-name.ts";
 import { CONTROLLER_NAMES } from "./enforce/enforcement-scope.ts";
 import { haveCommonObject } from "./place/contradictions.ts";
-import { comparePolicies, NAMESPACE_NAME, type PlacementPolicy } from "./policy/policy.ts";
+import { comparePolicies, NAMESPACE_NAME, type PlacementPolicy, withCriteria } from "./policy/policy.ts";
 import { isPlaced, trustedControllers } from "./settings.ts";
 
 /** Every policy, in the order in which usher applies them. */
 export function compile({ policies, installation }: CompileContext<PlacementPolicy>): CompiledPolicy[] {
-  const sorted = [...policies].sort(comparePolicies);
+  const sorted = [...policies].sort(comparePolicies).map(withMarks);
   return sorted.map((policy) => compilePolicy(policy, sorted, installation));
+}
+
+/** With marks for values of the namespace; whole where there are none, or where no marks can stand for them. */
+function withMarks(policy: PlacementPolicy): PlacementPolicy {
+  const marked = policy.fromNamespace?.marked();
+  return marked === undefined || "impossible" in marked ? policy : withCriteria(policy, marked.criteria);
 }
 
 function compilePolicy(
@@ -34,7 +40,10 @@ function compilePolicy(
   const { ref } = policy;
   const why = whyNot(policy, installation);
   if (why !== undefined) return notCompiled(ref, ...why);
-  const { variables, patches, checks, cost, leftOut } = compileCriteria(policy.criteria);
+  const { variables, patches, checks, cost, leftOut } = withNamespace(
+    compileCriteria(policy.criteria),
+    policy.fromNamespace?.values ?? [],
+  );
   if (patches.length === 0)
     return notCompiled(ref, "criteria", "no pod could get any of them: they contradict themselves");
   const name = objectName(ref);
@@ -81,8 +90,8 @@ function validationsOf(ref: PolicyRef, checks: readonly Check[]): JsonObject {
 /** The part of a policy that is not compiled at all, and the reason. */
 function whyNot(policy: PlacementPolicy, installation: Installation): [string, string] | undefined {
   if (policy.broken !== undefined) return ["the policy", `it is not valid: ${policy.broken}`];
-  if (policy.fromNamespace !== undefined)
-    return ["fromNamespace", "values of the namespace are known only when a pod is created"];
+  const marked = policy.fromNamespace?.marked();
+  if (marked !== undefined && "impossible" in marked) return ["fromNamespace", marked.impossible];
   if (policy.targets === "Templates")
     return [
       "templates",
@@ -199,7 +208,8 @@ function dependOnOrder(a: PlacementPolicy, b: PlacementPolicy): boolean {
     return (
       criterion.firstCounts === "for other values" &&
       other !== undefined &&
-      !equal(other as Json, value as Json)
+      // Marks are equal where values are not.
+      (!equal(other as Json, value as Json) || (a.fromNamespace ?? b.fromNamespace) !== undefined)
     );
   });
 }

@@ -78,6 +78,51 @@ export function compileCriteria(criteria: Criteria): CompiledCriteria {
   };
 }
 
+/** A text that stands for a value of the pod's namespace while criteria are compiled: in CEL it is a variable of this name. */
+export const MARK = /\bfromNamespace\d+\b/;
+
+/** A value of the pod's namespace. */
+export interface NamespaceValue {
+  readonly mark: string;
+  /** For a message. */
+  readonly text: string;
+  /** In CEL; empty if there is none. */
+  readonly value: string;
+}
+
+/** Criteria with marks: nothing is added or checked in a namespace without one of the values. */
+export function withNamespace(
+  compiled: CompiledCriteria,
+  values: readonly NamespaceValue[],
+): CompiledCriteria {
+  if (values.length === 0) return compiled;
+  const marks = new RegExp(`"(${MARK.source})"`, "g");
+  const filledIn = (expression: string) => expression.replaceAll(marks, "variables.$1");
+  const all = [
+    ...values.map(({ mark, value }) => ({ name: mark, expression: value })),
+    {
+      name: "namespaceHasAll",
+      expression: values.map(({ mark }) => `variables.${mark} != ""`).join(" && "),
+    },
+  ];
+  const described = (text: string) =>
+    values.reduce((result, { mark, text: shown }) => result.replaceAll(mark, shown), text);
+  return {
+    ...compiled,
+    variables: [
+      ...all,
+      ...compiled.variables.map((one) => ({ ...one, expression: filledIn(one.expression) })),
+    ],
+    patches: [`(variables.namespaceHasAll ? ${compiled.patches.map(filledIn).join(" +\n")} : [])`],
+    checks: compiled.checks.map(({ expression, variables = [], path, wants }) => ({
+      expression: `!variables.namespaceHasAll || (${filledIn(expression)})`,
+      variables: [...all, ...variables],
+      path,
+      wants: described(wants),
+    })),
+  };
+}
+
 /** Several criteria may read the same fields of the pod. */
 export function usedOnce(variables: readonly Variable[]): Variable[] {
   return [...new Map(variables.map((one) => [one.name, one])).values()];

@@ -4,12 +4,21 @@
  * enforcement know nothing of them.
  */
 import { z } from "zod";
-import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
+import { at, equal, isObject, type Json, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
+import { celString } from "../../../core/kubernetes/cel.ts";
 import { checkLabelValue } from "../../../core/kubernetes/names.ts";
-import { celRules, KEY_LENGTH, LABEL_KEY_PATTERN } from "../../../core/kubernetes/schemas/bounds.ts";
+import {
+  celRules,
+  KEY_LENGTH,
+  LABEL_KEY_PATTERN,
+  LABEL_LENGTH,
+  LABEL_VALUE_PATTERN,
+} from "../../../core/kubernetes/schemas/bounds.ts";
 import { type Problem, problem } from "../../../core/policy/problem.ts";
+import { distinct, MARK, type NamespaceValue } from "./cel.ts";
 import { parseCriteria } from "./criteria.ts";
 import type { Criteria } from "./criterion.ts";
+import { REQUIRED_TERMS } from "./node-term.ts";
 
 /** A cluster has few dimensions that tell teams apart. */
 const MAX_ENTRIES = 16;
@@ -103,6 +112,33 @@ export class FromNamespace {
     return [...new Set(sourcesIn(this.#given).map((one) => `${one.key}=${valueIn(namespace, one) ?? ""}`))];
   }
 
+  /** The values as expressions find them when a pod is created. */
+  get values(): readonly NamespaceValue[] {
+    return distinctSources(this.#given).map((one, i) => ({
+      mark: markOf(i),
+      text: `the ${nounOf(one)} ${one.key} of the namespace`,
+      value: celValueOf(one),
+    }));
+  }
+
+  /**
+   * The criteria with marks in place of values. Impossible where what is compiled would depend on the values: they may
+   * contradict, or repeat, another value of the policy.
+   */
+  marked(): { readonly criteria: Criteria } | { readonly impossible: string } {
+    if (MARK.test(JSON.stringify(this.#spec)))
+      return { impossible: "the policy has a text that stands for values while it is compiled; change it" };
+    const twice = namedTwice(this.#spec, this.#given);
+    if (twice !== undefined)
+      return { impossible: `the policy names ${twice} twice, and whether both fit depends on the namespace` };
+    const sources = distinctSources(this.#given);
+    const mark = (one: Source) => markOf(sources.findIndex((other) => equal({ ...other }, { ...one })));
+    const problems: Problem[] = [];
+    const criteria = parseCriteria(withValues(this.#spec, this.#given, mark), problems);
+    const [first] = problems.filter(({ severity }) => severity === "error");
+    return first === undefined ? { criteria } : { impossible: first.message };
+  }
+
   resolve(namespace: JsonObject): Resolved {
     const missing = sourcesIn(this.#given).find((one) => valueIn(namespace, one) === undefined);
     const name = stringAt(namespace, "metadata", "name") ?? "";
@@ -173,6 +209,41 @@ function valueIn(namespace: JsonObject, { from: field, key: name }: Source): str
   const value = stringAt(namespace, "metadata", field, name);
   // An empty value names no team.
   return value === "" ? undefined : value;
+}
+
+function distinctSources(given: JsonObject): Source[] {
+  return distinct(
+    sourcesIn(given).map((one) => ({ ...one })),
+    (one) => one,
+  );
+}
+
+const markOf = (i: number) => `fromNamespace${i}`;
+
+/** In CEL, as `valueIn` and the check of label values have it. */
+function celValueOf({ from: field, key: name }: Source): string {
+  const value = `namespaceObject.metadata.?${field}[?${celString(name)}].orValue("")`;
+  return field === "labels"
+    ? value
+    : `[${value}].filter(v, v.size() <= ${LABEL_LENGTH} && v.matches(${celString(LABEL_VALUE_PATTERN)})).join("")`;
+}
+
+/** A label of nodes, or a toleration, that a policy has with a value of the namespace, and with another one as well. */
+function namedTwice(spec: JsonObject, given: JsonObject): string | undefined {
+  const keysOf = (list: readonly Json[]) => list.map((one) => stringAt(one, "key") ?? "");
+  const namesIn = (value: Json | undefined) => (isObject(value) ? Object.keys(value) : []);
+  const own = new Set([
+    ...namesIn(spec["nodeSelector"]),
+    ...listAt(spec, ...REQUIRED_TERMS).flatMap((term) => keysOf(listAt(term, "matchExpressions"))),
+  ]);
+  const taken = [...namesIn(given["nodeSelector"]), ...keysOf(listAt(given, "nodeAffinity"))];
+  const label = taken.find((key, i) => own.has(key) || taken.indexOf(key) < i);
+  if (label !== undefined) return `label ${label}`;
+  const taintOf = (one: Json) => `${stringAt(one, "key") ?? ""}:${stringAt(one, "effect") ?? ""}`;
+  const tolerated = listAt(spec, "tolerations").map(taintOf);
+  const more = listAt(given, "tolerations").map(taintOf);
+  const taint = more.find((one, i) => tolerated.includes(one) || more.indexOf(one) < i);
+  return taint === undefined ? undefined : `a toleration of ${taint}`;
 }
 
 function nounOf({ from: field }: Source): string {

@@ -1,6 +1,15 @@
 import type { z } from "zod";
 import type { Draft } from "../../../core/decision/draft.ts";
-import { at, canonical, isObject, type Json, type JsonObject, listAt, own, stringAt } from "../../../core/json.ts";
+import {
+  at,
+  canonical,
+  isObject,
+  type Json,
+  type JsonObject,
+  listAt,
+  own,
+  stringAt,
+} from "../../../core/json.ts";
 import { celValue } from "../../../core/kubernetes/cel.ts";
 import { typeName } from "../../../core/kubernetes/field-error.ts";
 import { type Path, pointer } from "../../../core/path.ts";

@@ -15,7 +15,9 @@ import { sizeOf } from "./work-limit.ts";
 type Common = "excluded" | "reference" | "derived" | "kubelet" | "celRules" | "warnings" | "contradictions";
 
 /** The specifics of one name. */
-interface NameOptions extends Pick<Criterion<string>, Common | "mutability">, Partial<Pick<Criterion, "firstCounts">> {
+interface NameOptions
+  extends Pick<Criterion<string>, Common | "mutability">,
+    Partial<Pick<Criterion, "firstCounts">> {
   readonly description: string;
   /** Kubernetes accepts any string: it is not the name of an object. @default a DNS subdomain */
   readonly anyText?: true;
@@ -85,7 +87,11 @@ export function nameCriterion(
     return {
       patches: [`(${fieldOf([field])}.orValue("") in [${unset}]${isFree} ? ${set} : [])`],
       checks: [
-        { expression: `${fieldOf([field])}.orValue("") == ${celString(wanted)}`, path: [field], wants: wanted },
+        {
+          expression: `${fieldOf([field])}.orValue("") == ${celString(wanted)}`,
+          path: [field],
+          wants: wanted,
+        },
       ],
       cost: 0,
       leftOut: [

@@ -1,7 +1,7 @@
 /** A pod's requirements on its node in CEL: nodeSelector and required node affinity are judged together. */
 import { celString } from "../../../core/kubernetes/cel.ts";
 import { parseInt64 } from "../../../core/kubernetes/selectors/integer.ts";
-import { fieldOf, LARGE, type Variable } from "./cel.ts";
+import { fieldOf, LARGE, MARK, type Variable } from "./cel.ts";
 import { LISTS, REQUIRED_TERMS } from "./node-term.ts";
 
 export const [EXPRESSIONS, FIELDS] = LISTS;
@@ -32,8 +32,9 @@ const ADMITS_ANY = admits(
   'v.matches("^0*[0-9]{1,18}$") && (s.operator == "Gt" ? int(v) > int(s.values[0]) : int(v) < int(s.values[0]))',
 );
 
-/** The same of a literal. */
+/** The same of a literal, or of a mark. */
 export function admitsText(text: string): string {
+  if (MARK.test(text)) return `[${celString(text)}].exists(v, ${ADMITS_ANY})`;
   const number = parseInt64(text);
   return admits(
     celString(text),

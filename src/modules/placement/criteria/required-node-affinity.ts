@@ -1,4 +1,13 @@
-import { at, canonical, isObject, type Json, type JsonObject, listAt, own, stringAt } from "../../../core/json.ts";
+import {
+  at,
+  canonical,
+  isObject,
+  type Json,
+  type JsonObject,
+  listAt,
+  own,
+  stringAt,
+} from "../../../core/json.ts";
 import { celString, celValue } from "../../../core/kubernetes/cel.ts";
 import { MAX_REQUIRED_TERMS } from "../../../core/kubernetes/schemas/bounds.ts";
 import { nodeAffinity } from "../../../core/kubernetes/schemas.ts";
@@ -13,7 +22,16 @@ import { requirementsOf, withoutTerms } from "../../../core/kubernetes/selectors
 import { valuesOf } from "../../../core/kubernetes/selectors/values.ts";
 import { type Path, pointer } from "../../../core/path.ts";
 import { idle, PROBLEM, type Problem, problem } from "../../../core/policy/problem.ts";
-import { type Check, type CompiledCriterion, fieldOf, isAdded, LARGE, patch, placeOf, type Variable } from "./cel.ts";
+import {
+  type Check,
+  type CompiledCriterion,
+  fieldOf,
+  isAdded,
+  LARGE,
+  patch,
+  placeOf,
+  type Variable,
+} from "./cel.ts";
 import { REQUIRED } from "./check-elements.ts";
 import { injectionText, type MergeContext } from "./context.ts";
 import { type Criteria, type Criterion, MUTABLE_WHILE_GATED, wantedOf } from "./criterion.ts";
