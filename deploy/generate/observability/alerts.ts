@@ -138,7 +138,7 @@ export const ALERTS: readonly Alert[] = [
     summary: "Objects that usher needs and does not write are not as they should be.",
     description: "{{ $labels.object }} differs in {{ $value }} fields, and usher does not write it.",
     remedy:
-      "With `manageWebhooks: false`, apply the output of `usher manifests`, with the same configuration; the leader's log names the fields. If it is ConfigMap `usher-configuration`, it was deleted: running replicas keep theirs, and new ones wait for it. Run `usher install` with the same configuration, or apply it with the tool that deploys usher.",
+      "With `manageWebhooks: false`, apply the output of `usher manifests`, with the same configuration; the leader's log names the fields. If it is ConfigMap `usher-configuration`, it was deleted: running replicas keep theirs, and new ones wait for it. Run `usher install` with the same configuration, or apply it with the tool that deploys usher. If the API server refuses an object of a module, the leader's log has its message, and all other objects are written: change the policy that it is made of.",
   },
   {
     name: "UsherNoLeader",

@@ -5,7 +5,7 @@ import { describeObject } from "../install/apply.ts";
 /** The number of differing fields, by object: `MutatingWebhookConfiguration usher`. */
 export type DriftFigures = ReadonlyMap<string, number>;
 
-/** Objects that usher needs and does not write: webhooks with `manageWebhooks: false`, and its configuration. */
+/** Objects that usher needs and does not write: webhooks with `manageWebhooks: false`, its configuration, and those that are refused. */
 export class Drift {
   readonly #deduplicated: DeduplicatedLog;
   readonly #figures = new Map<string, number>();
@@ -25,15 +25,19 @@ export class Drift {
   }
 
   /** All objects of one part of the installation: objects reported before and now absent no longer count. */
-  reportAll(part: string, found: readonly { object: JsonObject; deviations: readonly string[] }[]): void {
+  reportAll(
+    part: string,
+    found: readonly { readonly object: JsonObject; readonly deviations: readonly string[] }[],
+    next?: string,
+  ): void {
     const now = new Set(found.map(({ object }) => describeObject(object)));
     for (const what of this.#parts.get(part) ?? []) if (!now.has(what)) this.#figures.delete(what);
     this.#parts.set(part, now);
-    for (const { object, deviations } of found) this.#report(object, deviations);
+    for (const { object, deviations } of found) this.#report(object, deviations, next);
   }
 
   /** Zero if the object is as it should be. */
-  #report(object: JsonObject, deviations: readonly string[]): void {
+  #report(object: JsonObject, deviations: readonly string[], next: string | undefined): void {
     const what = describeObject(object);
     this.#figures.set(what, deviations.length);
     if (deviations.length === 0) {
@@ -43,7 +47,7 @@ export class Drift {
     this.#deduplicated.failed(
       what,
       deviations.join(", "),
-      `drift: ${reportOf(stringAt(object, "kind") ?? "")}`,
+      next ?? `drift: ${reportOf(stringAt(object, "kind") ?? "")}`,
     );
   }
 }

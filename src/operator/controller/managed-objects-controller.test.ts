@@ -138,6 +138,32 @@ test("a field that another manager added to a policy is removed, and defaults of
   );
 });
 
+test("an object that the API server refuses holds up no other, and is logged and counted until it is stored", async () => {
+  const run = managing();
+  const usual = run.server.fault;
+  let refuses = true;
+  run.server.fault = async (method, path, options) =>
+    refuses && method === "PATCH" && path.startsWith(`${POLICIES}/usher-seat-b`)
+      ? answerOf(422, { kind: "Status", message: "expression is too long", code: 422 })
+      : usual(method, path, options);
+  const stale = { ...LABELS, "app.kubernetes.io/name": "usher" };
+  run.server.put(`${POLICIES}/stale`, { ...POLICY, metadata: { labels: stale }, spec: {} });
+  for (const name of ["a", "b", "c"]) seat(run, name, "true");
+  run.controller.start();
+  await vi.waitFor(() => expect(specOf(run, "usher-seat-c")).toBeDefined());
+  await vi.waitFor(() => expect(specOf(run, "stale")).toBeUndefined());
+  await rounds(run, 3);
+  expect([specOf(run, "usher-seat-a"), specOf(run, "usher-seat-b")]).toEqual([expect.anything(), undefined]);
+  const figure = () => run.controller.drift.get("ValidatingAdmissionPolicy usher-seat-b");
+  expect(figure()).toBe(1);
+  const refused = run.logged.filter(({ message }) => message.startsWith("the API server refuses an object"));
+  expect(refused).toHaveLength(1);
+  expect(JSON.stringify(refused)).toContain("expression is too long");
+  refuses = false;
+  await vi.waitFor(() => expect(specOf(run, "usher-seat-b")).toBeDefined());
+  await vi.waitFor(() => expect(figure()).toBeUndefined());
+});
+
 test("an object of another owner with that name is left, and the conflict logged once", async () => {
   const run = managing();
   const spec = { validations: [] };

@@ -1,3 +1,4 @@
+import { StatusError } from "../../cluster/client/api-response.ts";
 import { listIfServed } from "../../cluster/client/list-pages.ts";
 import { managesWebhooks } from "../../core/installation/installation.ts";
 import { equal, type JsonObject, stringAt } from "../../core/json.ts";
@@ -73,10 +74,15 @@ export class ManagedObjectsController {
     const sets = this.#desired(ownership);
     this.#applied = undefined;
     const failures: unknown[] = [];
+    const refused: Refused[] = [];
     for (const set of sets) {
       // Objects of one module that can't be written must not hold up those of another.
-      await this.#reconcileSet(set, ownership, may).catch((error: unknown) => void failures.push(error));
+      await this.#reconcileSet(set, ownership, may, refused).catch(
+        (error: unknown) => void failures.push(error),
+      );
     }
+    const next = "the API server refuses an object of a module; all others are written, see the error";
+    this.#options.drift.reportAll("managed objects", refused, next);
     if (failures.length > 0) throw failures[0];
     if (may()) this.#applied = sets;
   }
@@ -98,11 +104,19 @@ export class ManagedObjectsController {
     drift.reportAll("managed objects", found);
   }
 
-  async #reconcileSet(set: ManagedSet, { creates }: AnchorOwnership, may: () => boolean): Promise<void> {
+  async #reconcileSet(
+    set: ManagedSet,
+    { creates }: AnchorOwnership,
+    may: () => boolean,
+    refused: Refused[],
+  ): Promise<void> {
     const stored = await storedObjects(this.#options.objects, set);
     for (const wanted of set.desired) {
       if (!may()) return;
-      await this.#apply(wanted, stored.get(keyOf(wanted)), creates);
+      await this.#apply(wanted, stored.get(keyOf(wanted)), creates).catch((error: unknown) => {
+        if (!isRefusal(error)) throw error;
+        refused.push({ object: wanted, deviations: [error.message] });
+      });
     }
     const desired = new Set(set.desired.map(keyOf));
     for (const [key, live] of stored) {
@@ -130,6 +144,20 @@ export class ManagedObjectsController {
     log.info({ object: describeObject(wanted), deviations }, "managed object repaired");
   }
 }
+
+/** An object that the API server does not store, and why. */
+interface Refused {
+  readonly object: JsonObject;
+  readonly deviations: readonly string[];
+}
+
+/** Whether an API server refuses this object, and not every request of usher. */
+function isRefusal(error: unknown): error is StatusError {
+  return error instanceof StatusError && REFUSALS.has(error.status);
+}
+
+/** Bad request, conflict, too large, invalid. */
+const REFUSALS: ReadonlySet<number> = new Set([400, 409, 413, 422]);
 
 /** The stored objects of a module, by what they are. Throws where they can't be listed; a kind that is not served has none. */
 export async function storedObjects(

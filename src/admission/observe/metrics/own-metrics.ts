@@ -81,7 +81,7 @@ export const CONTROLLER_METRICS = {
     "result",
   ),
   usher_object_drift: gauge(
-    "Fields of an object that differ from what usher needs and does not write itself: webhooks with manageWebhooks: false, and 1 if the ConfigMap of its configuration is missing. Only the leader reports any.",
+    "Fields of an object that differ from what usher needs and does not write itself: webhooks with manageWebhooks: false, 1 if the ConfigMap of its configuration is missing, and 1 for an object of a module that the API server refuses. Only the leader reports any.",
     "object",
   ),
   usher_events_dropped_total: counter(
