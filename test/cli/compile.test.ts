@@ -67,6 +67,44 @@ describe("usher compile", () => {
     expect([code, lines]).toEqual([1, [["a", ...expected]]]);
   });
 
+  test("reads values of the namespace when a pod is created", async () => {
+    const text = policy(
+      "a",
+      "targets: Pods, enforcement: Refuse, fromNamespace: {nodeSelector: {pool: {label: team}}, tolerations: [{key: team, annotation: example.com/team}]}",
+    );
+    const { out } = await usher(["compile", "-f", folder({ "policies.yaml": text }), "-o", "json"]);
+    const [first, , third] = (JSON.parse(out) as { items: { spec: { variables: { name: string }[] } }[] })
+      .items;
+    for (const object of [first, third])
+      expect(object?.spec.variables.map(({ name }) => name)).toEqual(
+        expect.arrayContaining(["fromNamespace0", "fromNamespace1", "namespaceHasAll"]),
+      );
+    expect(out).toContain("pool=the label team of the namespace");
+    // No mark is left in place of a value.
+    expect(out).not.toMatch(/\\"fromNamespace\d/);
+  });
+
+  test.each([
+    [
+      "a label of nodes",
+      "fromNamespace: {nodeSelector: {pool: {label: team}}, nodeAffinity: [{key: pool, label: pool}]}",
+      "the policy names label pool twice, and whether both fit depends on the namespace",
+    ],
+    [
+      "a toleration",
+      "tolerations: [{key: team, value: red, effect: NoSchedule}], fromNamespace: {tolerations: [{key: team, effect: NoSchedule, label: team}]}",
+      "the policy names a toleration of team:NoSchedule twice, and whether both fit depends on the namespace",
+    ],
+    [
+      "the text of a mark",
+      "nodeSelector: {pool: fromNamespace0}, fromNamespace: {tolerations: [{key: team, label: team}]}",
+      "the policy has a text that stands for values while it is compiled; change it",
+    ],
+  ])("compiles no policy that has %s beside a value of the namespace", async (_case, spec, why) => {
+    const { policies } = await report(policy("a", `targets: Pods, ${spec}`));
+    expect(policies).toMatchObject([{ result: "not", leftOut: [{ what: "fromNamespace", why }] }]);
+  });
+
   test("adds a ValidatingAdmissionPolicy for what a policy enforces", async () => {
     const text = policy("a", "targets: Pods, enforcement: Warn, nodeSelector: {pool: a}");
     const { out } = await usher(["compile", "-f", folder({ "policies.yaml": text }), "-o", "json"]);

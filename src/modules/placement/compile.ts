@@ -179,7 +179,11 @@ function leftOutOf({ targets, onConflict, onUpdate, enforcement }: PlacementPoli
     found.push({ what: "onConflict: Refuse", why: "a pod with another value is admitted and keeps it" });
   if (onUpdate === "Inject")
     found.push({ what: "onUpdate: Inject", why: "a gated pod that is updated gets nothing" });
-  if (enforcement !== "None") found.push({ what: `enforcement: ${enforcement}`, why: "it is not compiled" });
+  if (enforcement !== "None")
+    found.push({
+      what: `enforcement: ${enforcement}`,
+      why: "only new pods are checked, not templates and not updates",
+    });
   return found;
 }
 
