@@ -3,16 +3,17 @@
  * MutatingAdmissionPolicy for each policy, and those that do not meet what a policy enforces are refused by a
  * ValidatingAdmissionPolicy.
  */
-import { type PolicyRef, policyKey, policyName } from "../../core/policy/policy-ref.ts";
+
+import { exemptNamespaces, type Installation } from "../../core/installation/installation.ts";
 import { equal, type Json, type JsonObject, listAt } from "../../core/json.ts";
 import { admissionPolicy, celString, celValue, selectorObject } from "../../core/kubernetes/cel.ts";
 import { MIRROR_ANNOTATION } from "../../core/kubernetes/object.ts";
 import { POD } from "../../core/kubernetes/workloads.ts";
 import type { CompileContext, CompiledPolicy, LeftOut } from "../../core/module/compile.ts";
 import { notCompiled, withinBudget } from "../../core/module/compile.ts";
-import { exemptNamespaces, type Installation } from "../../core/installation/installation.ts";
 import { fieldPath } from "../../core/path.ts";
-import { type Check, compileCriteria, usedOnce, withNamespace } from "./criteria/cel.ts";
+import { type PolicyRef, policyKey, policyName } from "../../core/policy/policy-ref.ts";
+import { type CelCheck, compileCriteria, usedOnce, withNamespace } from "./criteria/cel.ts";
 import { wantedOf } from "./criteria/criterion.ts";
 import { HAS_NO_NODE } from "./criteria/node-name.ts";
 import { CONTROLLER_NAMES } from "./enforce/enforcement-scope.ts";
@@ -73,7 +74,7 @@ function compilePolicy(
 }
 
 /** Without validations if the policy only prefers. */
-function validationsOf(ref: PolicyRef, checks: readonly Check[]): JsonObject {
+function validationsOf(ref: PolicyRef, checks: readonly CelCheck[]): JsonObject {
   const known = usedOnce(checks.flatMap(({ variables = [] }) => variables));
   return {
     variables: known.filter(({ name }) =>

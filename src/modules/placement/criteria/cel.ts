@@ -19,7 +19,7 @@ export interface Variable {
 }
 
 /** A requirement that new pods are checked for. */
-export interface Check {
+export interface CelCheck {
   readonly expression: string;
   /** Those that it may use. */
   readonly variables?: readonly Variable[];
@@ -42,7 +42,7 @@ export interface CompiledCriterion {
   readonly patches: readonly string[];
   readonly added?: Added;
   /** By the meaning that `unmet` gives them; none of a preference. */
-  readonly checks: readonly Check[];
+  readonly checks: readonly CelCheck[];
   /** Of its most expensive expression for a LARGE pod, in the units of the API server. */
   readonly cost: number;
   readonly leftOut?: readonly LeftOut[];

@@ -236,8 +236,8 @@ function namedTwice(spec: JsonObject, given: JsonObject): string | undefined {
     ...namesIn(spec["nodeSelector"]),
     ...listAt(spec, ...REQUIRED_TERMS).flatMap((term) => keysOf(listAt(term, "matchExpressions"))),
   ]);
-  const taken = [...namesIn(given["nodeSelector"]), ...keysOf(listAt(given, "nodeAffinity"))];
-  const label = taken.find((key, i) => own.has(key) || taken.indexOf(key) < i);
+  const further = [...namesIn(given["nodeSelector"]), ...keysOf(listAt(given, "nodeAffinity"))];
+  const label = further.find((key, i) => own.has(key) || further.indexOf(key) < i);
   if (label !== undefined) return `label ${label}`;
   const taintOf = (one: Json) => `${stringAt(one, "key") ?? ""}:${stringAt(one, "effect") ?? ""}`;
   const tolerated = listAt(spec, "tolerations").map(taintOf);

@@ -23,7 +23,7 @@ import { valuesOf } from "../../../core/kubernetes/selectors/values.ts";
 import { type Path, pointer } from "../../../core/path.ts";
 import { idle, PROBLEM, type Problem, problem } from "../../../core/policy/problem.ts";
 import {
-  type Check,
+  type CelCheck,
   type CompiledCriterion,
   fieldOf,
   isAdded,
@@ -43,6 +43,7 @@ import {
   describeTerms,
   hasAll,
   isMatchable,
+  LISTS,
   MAX_REQUIREMENTS,
   type ParsedTerm,
   parseTerm,
@@ -471,7 +472,7 @@ function termVariables(terms: readonly JsonObject[], selector: string, name: str
 }
 
 /** Each term of the pod, or without any its nodeSelector, implies a term of the policy, as `isWithin` has it. */
-function termsCheck(possible: readonly JsonObject[]): Check {
+function termsCheck(possible: readonly JsonObject[]): CelCheck {
   const within = (requirements: string, names: string | undefined) =>
     possible
       .map((term) =>
