@@ -10,7 +10,7 @@ export async function run(args: readonly string[], io: Io): Promise<number> {
   const outcome = { code: EXIT.fine as number };
   const operand = operandCalled(io.name, io.modules);
   try {
-    // Asked by a shell for each key: flags of other commands are among the words, so that no parser may look at them.
+    // A shell calls it for each key. Flags of other commands are among the words, so no parser may read them.
     if (args[0] === "__complete" && operand === undefined) {
       const { complete } = await import("./completion/complete.ts");
       await complete(args.slice(1), io);

@@ -6,16 +6,16 @@ import { defineModule, type Module, NAMESPACES, NODES, type Read } from "../core
 import type { Path } from "../core/path.ts";
 
 /**
- * The door: what the dashboard keeps of objects. Values of environment variables, data of Secrets and copies of manifests in annotations
+ * The parts of objects that the dashboard keeps. Values of environment variables, data of Secrets and copies of manifests in annotations
  * are left out before anything is stored, so that no view can show them. Pods of one template share its parts in memory.
  */
 
-/** Stands where a value was. */
+/** Replaces a hidden value. */
 export const NOT_SHOWN = "(not shown)";
 
 const CONTAINERS = ["containers", "initContainers", "ephemeralContainers"];
 
-/** The annotations that decide something are of these domains; others may hold whole manifests. */
+/** Decisions depend on annotations of these domains only; others may hold whole manifests. */
 const DOMAINS = /(?:^|\.)(?:kubernetes\.io|k8s\.io|openshift\.io|usher\.dev)\//;
 const COPY = "kubectl.kubernetes.io/last-applied-configuration";
 
@@ -64,12 +64,12 @@ function withoutCopies(annotations: JsonObject): JsonObject {
   ) as JsonObject;
 }
 
-/** What pods of one template have in common. */
+/** The parts that pods of one template share. */
 export interface Template {
   readonly namespace: string;
 }
 
-/** Every pod has a volume of its own name for its token; without it pods of a template are alike. No policy looks at it. */
+/** Every pod has a token volume with a name of its own; without that volume, pods of a template are equal. No policy reads it. */
 const TOKEN = /^kube-api-access-[a-z0-9]{5}$/;
 
 /** Keeps equal values once. Values that nothing uses any more are forgotten. */
@@ -89,7 +89,7 @@ class Pool<Value extends object> {
   }
 }
 
-/** Pods, reduced to what is shown and judged, with their common parts once. */
+/** Pods, reduced to the fields that are shown or evaluated. Parts that pods share are kept once. */
 export class KeptPods {
   readonly #parts = new Pool<{ readonly id: number; readonly value: Json }>();
   readonly #templates = new Pool<Template & { readonly parts: readonly object[] }>();
@@ -242,7 +242,7 @@ function readsOf(workloads: readonly WorkloadKind[], pods: KeptPods): Read[] {
   ];
 }
 
-/** A module that judges nothing: it declares what the dashboard reads. */
+/** A module without decisions: it declares what the dashboard reads. */
 export function keeping(workloads: readonly WorkloadKind[], pods: KeptPods): Module {
   return defineModule<never>({
     name: "dashboard",
@@ -259,7 +259,7 @@ export function keptResources(workloads: readonly WorkloadKind[]): string[] {
   return [...new Set([...workloads.map(resourceName), "nodes", "namespaces"])];
 }
 
-/** Whether a pod takes part: one that has ended is on no node any more. */
+/** Whether a pod is shown: a pod that has ended is no longer on its node. */
 export function isLive(pod: JsonObject): boolean {
   const phase = at(pod, "status", "phase");
   return phase !== "Succeeded" && phase !== "Failed";

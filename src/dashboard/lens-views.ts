@@ -29,7 +29,7 @@ export class Categories {
   }
 }
 
-/** The answers of one lens in one state of policies: one for each template, and for what of a node matters. */
+/** The answers of one lens for the current policies: one for each template and each relevant state of a node. */
 export class LensView {
   readonly #prepared: PreparedLens;
   readonly #templateOf: (pod: JsonObject) => Template | undefined;

@@ -43,7 +43,7 @@ export interface ObjectRef {
 
 // ---------------------------------------------------------------------------------------------------------------- overview
 
-/** What the page shows in its frame, and offers to choose from. */
+/** The content of the page's frame, and the choices that it offers. */
 export interface Overview {
   /** usher's version. */
   readonly version: string;
@@ -115,7 +115,7 @@ export interface NodeMap {
   readonly pending: Cells;
   /** False: `nodes` has only those that changed since the revision that was asked for. */
   readonly whole: boolean;
-  /** Names of nodes that went since then. */
+  /** Names of nodes that were removed since then. */
   readonly gone: readonly string[];
 }
 
@@ -241,7 +241,7 @@ export interface LinkedConflict {
   /** The field: `nodeSelector topology.kubernetes.io/zone` */
   readonly about: string;
   readonly with: PolicyLink;
-  /** Which of both wins, and why: `zone-a has priority -10` */
+  /** Which of the two wins, and why: `zone-a has priority -10` */
   readonly winner: PolicyLink;
   readonly why: string;
 }
@@ -261,7 +261,7 @@ export interface LocatedProblem {
 
 /** A view that a module declares: rows with cells, each row with details to open. */
 export interface Table extends TableInfo {
-  /** What is above the rows: figures at a glance. */
+  /** Figures above the rows. */
   readonly figures: readonly TableFigure[];
   readonly columns: readonly TableColumn[];
   readonly rows: readonly ShownRow[];
@@ -308,7 +308,7 @@ export interface TableDetail {
   readonly object?: ObjectRef;
   /** `baseline: hostNetwork` */
   readonly lines: readonly string[];
-  /** What to change; shown as code where it starts with a space. */
+  /** The remedy; shown as code if it starts with a space. */
   readonly fixes: readonly string[];
 }
 
@@ -321,7 +321,7 @@ export interface ExplainRequest {
   readonly namespace?: string;
 }
 
-/** The stored manifest of a policy, node, namespace or workload as one would edit it: without status, Secrets and values of environment variables. */
+/** The stored manifest of a policy, node, namespace or workload, for editing: without status, Secrets and values of environment variables. */
 export interface EditableManifest {
   readonly object: ObjectRef;
   readonly yaml: string;
@@ -381,7 +381,7 @@ export interface TraceStep {
   readonly policy: PolicyLink;
   /** One rule of it. */
   readonly rule?: string;
-  /** `failed`: whether it applies could not be found out. */
+  /** `failed`: whether it applies is unknown. */
   readonly result: "applies" | "partly" | "not" | "refuses" | "failed";
   readonly why: string;
   /** With a sign before each: `+ nodeSelector pool=etcd`, `= …` already set, `! …` skipped, `- …` removed. */

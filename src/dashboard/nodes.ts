@@ -33,7 +33,7 @@ function osOf(node: JsonObject): string | undefined {
 
 const CONTROL_PLANE = ["node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"];
 
-/** What one should know of a node at a glance. */
+/** Tags of a node: the facts that matter at a glance. */
 export function tagsOf(node: JsonObject): string[] {
   const labels = labelsOf(node);
   const isControlPlane = CONTROL_PLANE.some((key) => own(labels, key) !== undefined);

@@ -39,7 +39,7 @@ export interface DashboardServerOptions {
   /** By path: `/page.js`. `/` is the page itself. */
   readonly page: ReadonlyMap<string, PageFile>;
   readonly port: number;
-  /** Called with what no request should lead to. */
+  /** Called with errors that no request should cause. */
   readonly failed: (error: unknown) => void;
 }
 
@@ -59,7 +59,7 @@ const LOOPBACK = "127.0.0.1";
 /** A pasted manifest is read whole. The API server takes 3 MiB of one object; people paste less. */
 const BODY_BYTES = 1_048_576;
 
-/** A page asks for a handful of things at once; more wait longer than a person does. */
+/** A page sends a handful of requests at once. More would wait longer than a person does. */
 const MOST_JUDGING = 4;
 
 /** Pages that follow changes. A browser opens six connections to one host. */
@@ -68,10 +68,10 @@ const MOST_STREAMS = 16;
 /** How often changes are reported at most. */
 const REPORT_MS = 250;
 
-/** A stream without a line for long is closed by some middlemen, and a browser notices a dead server. */
+/** Some proxies close a stream that is silent for long; and a browser notices a dead server. */
 const ALIVE_MS = 15_000;
 
-/** A stream that is not read: more than this waiting, and it is closed. The page connects again and asks for everything. */
+/** A stream with more unread bytes than this is closed. The page connects again and reads everything. */
 const UNREAD_BYTES = 1_048_576;
 
 const CSP = [
@@ -224,7 +224,7 @@ class Dashboard implements DashboardServer {
       .some((one) => one.startsWith(`${name}=`) && same(one.slice(name.length + 1), this.#session));
   }
 
-  /** Cookies know no ports: two dashboards on one machine must not take each other's place. */
+  /** Cookies do not distinguish ports: two dashboards on one machine must not overwrite each other's cookie. */
   get #cookieName(): string {
     return `usher-dashboard-${this.port}`;
   }
@@ -305,7 +305,7 @@ class Dashboard implements DashboardServer {
     sendJson(response, 200, result);
   }
 
-  /** Judging takes the processor for a while: a few at once, and the rest is asked to wait. */
+  /** Evaluation takes CPU time: a few requests run at once, and the others are told to wait. */
   async #judge<Result>(work: () => Promise<Result>): Promise<Result> {
     if (this.#judging >= MOST_JUDGING)
       throw new BadCall(429, "several questions are being answered already", "Try again in a moment.");
@@ -393,7 +393,7 @@ function eventText<Name extends keyof ServerEvents>(name: Name, data: ServerEven
   return `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
 }
 
-/** In the same time for every text of one length. */
+/** Takes the same time for every text of one length. */
 function same(given: string, wanted: string): boolean {
   const [a, b] = [Buffer.from(given), Buffer.from(wanted)];
   return a.length === b.length && timingSafeEqual(a, b);

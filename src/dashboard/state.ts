@@ -18,7 +18,7 @@ import { addCells, Categories, cellsOf, LensView } from "./lens-views.ts";
 import type * as Model from "./model.ts";
 import { GROUPINGS, tagsOf, taintsOf } from "./nodes.ts";
 
-/** A call that can't be answered, with what to do. */
+/** A call that can't be answered, with the remedy. */
 export class BadCall extends Error {
   readonly status: number;
   readonly hint: string | undefined;
@@ -42,20 +42,20 @@ export interface StateOptions {
   readonly problems: () => readonly Model.LocatedProblem[];
 }
 
-/** Lets the event loop turn after this long: a request about a large cluster must not hold up others. */
+/** Yields to the event loop after this time: a request about a large cluster must not delay others. */
 const SLICE_MS = 20;
 
-/** Answers may depend on workloads, which change all the time in a large cluster: they are looked at again after this long. */
+/** Answers may depend on workloads, which change all the time in a large cluster: they are computed again after this time. */
 const WORKLOADS_MS = 5_000;
 
 /** Decisions that are kept. */
 const MOST_DECISIONS = 1_000;
 
 const MOST_RESULTS = 50;
-/** Enough to find the best among, and to stop at. */
+/** The search stops at this many matches and shows the best of them. */
 const MOST_FOUND = 5_000;
 
-/** What a group of nodes is called keeps its index, as categories do. */
+/** A group keeps its index by its name, as categories do. */
 class GroupNames {
   readonly #indexes = new Map<string, number>();
   readonly titles: { readonly key: string; title: string }[] = [];
@@ -69,7 +69,7 @@ class GroupNames {
   }
 }
 
-/** A lens in the current state of policies, with what it said of each node. */
+/** A lens for the current policies, with its answers for each node. */
 interface LensState {
   readonly view: LensView;
   /** The revision that it was made at: everything before is outdated. */
@@ -84,7 +84,7 @@ interface OrderedNode {
   readonly group: NodeGroup;
 }
 
-/** An assembly that says what changed in it, whatever it is filled from. */
+/** An assembly that reports its changes, for any source. */
 class ObservedAssembly extends Assembly {
   readonly #changed: (changes: readonly Change[]) => void;
 
@@ -106,7 +106,7 @@ export interface ChangedParts {
   readonly policies: boolean;
 }
 
-/** What the dashboard knows and shows. It reads the view of its assembly and writes nothing. */
+/** The state that the dashboard shows. It reads the view of its assembly and writes nothing. */
 export class DashboardState {
   readonly assembly: Assembly;
   readonly pods = new KeptPods();
@@ -146,7 +146,7 @@ export class DashboardState {
     return this.#revision;
   }
 
-  /** Of the last change of anything but pods: what is judged by. */
+  /** Of the last change of anything but pods: the inputs of evaluations. */
   get judgedRevision(): number {
     return Math.max(this.#last.policies, this.#last.nodes, this.#last.workloads);
   }
@@ -184,7 +184,7 @@ export class DashboardState {
     for (const listener of this.#listeners) listener({ map, policies });
   }
 
-  /** Problems of files are others than before: no object need have changed. */
+  /** The problems of files have changed, perhaps without a change of any object. */
   problemsChanged(): void {
     this.#revision += 1;
     for (const listener of this.#listeners) listener({ map: false, policies: true });
@@ -356,7 +356,7 @@ export class DashboardState {
     return state;
   }
 
-  /** What a lens says of the pods of a node, until one of them changes. */
+  /** A lens's answers for the pods of a node, until one of them changes. */
   #nodeAnswers(
     state: LensState,
     name: string,
@@ -662,7 +662,7 @@ export class DashboardState {
       add("", nameOf(namespace), () => ({ kind: "Namespace", what: "namespace", note: "" }));
     for (const { kind, template, ...workload } of installation.workloads.all)
       for (const object of view.list(resourceName(workload))) {
-        // Every pod of the cluster passes here: a path is not walked for each.
+        // This runs for every pod of the cluster, so it walks no path.
         const { name = "", namespace = "" } = isObject(object["metadata"]) ? object["metadata"] : {};
         add(String(namespace), String(name), () => {
           if (template.length > 0) return { kind, what: "workload", note: kind };
@@ -679,7 +679,7 @@ export class DashboardState {
 
   // ------------------------------------------------------------------------------------------------------------ decisions
 
-  /** Takes in decisions, the earliest first; returns them as they are shown. */
+  /** Adds decisions, the earliest first; returns them as they are shown. */
   decide(decisions: readonly Omit<Model.LiveDecision, "id">[]): Model.LiveDecision[] {
     const numbered = decisions.map((one) => ({ id: this.#nextDecision++, ...one }));
     this.#decisions.push(...numbered);

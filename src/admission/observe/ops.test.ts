@@ -87,7 +87,7 @@ const CHILD = `
   const { startTestServer } = await at("../../../test/support/admission/server.ts");
   const server = await startTestServer({ heartbeatTimeoutMs: 1500 });
   console.log(server.opsAddress.url);
-  // Not for ever: a process that is stuck does not notice when the caller started it has died.
+  // Not forever: a stuck process does not notice that the process which started it has died.
   process.once("message", () => { for (const end = Date.now() + 60_000; Date.now() < end;); process.exit(); });
 `;
 

@@ -33,7 +33,7 @@ export class InputFiles {
     return format === "text" ? input : documentsOf(input);
   }
 
-  /** What kustomize makes of the directories of -k. */
+  /** The manifests that kustomize builds from the directories of -k. */
   async built(): Promise<readonly InputDocuments[]> {
     const built: InputDocuments[] = [];
     for (const label of this.#options.kustomize ?? [])

@@ -27,7 +27,7 @@ export interface DashboardOptions extends OpenOptions {
   readonly quiet?: boolean;
 }
 
-/** What is shown, and how it ends. */
+/** The shown state, and how to stop it. */
 interface Opened {
   readonly state: DashboardState;
   readonly source: Source;
@@ -140,7 +140,7 @@ async function open(options: DashboardOptions, io: Io, screen: Terminal): Promis
     problems: () => [],
   });
   const source = openCluster({ client, assembly: state.assembly, log: createLog("error"), readOnly: true });
-  // What only a leader of usher reads, the dashboard shows as well. It may be forbidden: the rest is shown.
+  // The dashboard also shows resources that only usher's leader reads. If they are forbidden, the rest is shown.
   source.cache.startLeading().catch(() => undefined);
   return {
     state,
@@ -196,7 +196,7 @@ function followFiles(
   else void followServer(decisions.replace(/\/+$/, ""), { state, signal, send: server.sendDecisions });
 }
 
-/** A client that can't write: whatever calls it, nothing leaves but reads. */
+/** A client that can't write: it sends reads only, whatever calls it. */
 function readOnly(client: Client): Client {
   return {
     ...client,
@@ -207,7 +207,7 @@ function readOnly(client: Client): Client {
   };
 }
 
-/** How often the API server is asked whether it is there. */
+/** How often the API server is probed. */
 const PROBE_MS = 2_000;
 
 /** A resource that fails for this long at the start is not waited for. */

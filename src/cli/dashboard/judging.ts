@@ -476,7 +476,7 @@ export class WorldJudging implements Judging {
   }
 }
 
-/** A written object is kept as a stored one is: what it hides is not in any answer. */
+/** A pasted object is reduced like a stored one, so that no answer has its hidden values. */
 function atTheDoor(edit: WorldEdit): WorldEdit {
   const { change, of } = edit;
   if (change.object === undefined || of === "policy") return edit;
@@ -511,7 +511,7 @@ function workloadOf(object: JsonObject, { installation }: Assembly) {
   return installation.workloads.byKind(group, stringAt(object, "kind") ?? "");
 }
 
-/** An object as a person edits it. Of a node only what one would change. */
+/** An object for editing. Of a node only the fields that people change. */
 function editable(object: JsonObject): JsonObject {
   const { status: _status, ...rest } = shown(object);
   const metadata = isObject(rest["metadata"]) ? rest["metadata"] : {};
@@ -618,7 +618,7 @@ function effect(key: string, title: string, tone: Tone): LensAnswer {
   return { key, title, tone, why: "", policies: [] };
 }
 
-/** What becomes of each pod where it is. */
+/** The outcome for each pod on its node. */
 function effectsOf(
   stored: ReturnType<typeof storedWorkloads>,
   { workloads }: Foresight,

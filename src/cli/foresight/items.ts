@@ -5,7 +5,7 @@ import { ITEM_PRINTERS } from "../output/formats.ts";
 import type { OpenedWorld } from "./open-world.ts";
 import type { PrintedEntry } from "./print.ts";
 
-/** Objects that would fare otherwise, in a format of pipelines. */
+/** Objects whose decision differs, in a format of pipelines. */
 export function itemsText(
   format: (typeof ITEM_FORMATS)[number],
   entries: readonly PrintedEntry[],

@@ -7,10 +7,10 @@ import { printable, type Terminal } from "../output/terminal.ts";
 
 const COLUMNS = ["OBJECT", "BEFORE", "AFTER", "CHANGES", "BY"];
 
-/** Names of objects that fare alike, and of nodes, in a row; `-o wide` and `-o json` have them all. */
+/** How many names of objects with one result, or of nodes, a row has; `-o wide` and `-o json` have all names. */
 const SHOWN_NAMES = 3;
 
-/** One object, or several that fare alike. */
+/** One object, or several with the same result. */
 export interface PrintedEntry {
   /** `Deployment shop/web` */
   readonly names: readonly string[];

@@ -2,7 +2,7 @@
 export const CI_SYSTEMS = ["github", "gitlab", "pre-commit", "none"] as const;
 export type CiSystem = (typeof CI_SYSTEMS)[number];
 
-/** The file of each system, and what it says. */
+/** The file of each system, and its content. */
 export function ciFile(
   system: CiSystem,
   version: string,

@@ -49,7 +49,7 @@ export interface InputOptions {
 }
 
 interface Texts {
-  /** `binary`: what makes the bytes no text; such content is not parsed, for every line would be one more problem. */
+  /** `binary`: why the bytes are not text. Such content is not parsed: every line would be another problem. */
   readonly texts: readonly (InputText & { readonly binary: readonly TextProblem[] })[];
   readonly problems: readonly InputProblem[];
 }
@@ -76,7 +76,7 @@ export class InputTexts {
     return this.#options.kustomize ?? [];
   }
 
-  /** What kustomize makes of them. */
+  /** The manifests that kustomize builds from them. */
   async built(): Promise<Texts> {
     const texts = [];
     for (const directory of this.kustomized)
@@ -138,7 +138,7 @@ async function take(
   }
 }
 
-/** Reads the objects of what a call names. */
+/** Reads the objects that a call names. */
 export class InputReader {
   readonly #texts: InputTexts;
   readonly #shape: Shape;

@@ -11,8 +11,8 @@ export interface PlacedFix {
 }
 
 /**
- * Corrects a text by the smallest edits: comments, order and layout stay. A correction counts only if the text then says what it should and
- * nothing else; any other is left to a person.
+ * Corrects a text by the smallest edits: comments, order and layout stay. A correction counts only if it changes the
+ * parsed document exactly as intended; any other is left to a person.
  */
 export function fixText(text: string, fixes: readonly PlacedFix[]): { text: string; fixed: number } {
   let current = text;
@@ -70,7 +70,7 @@ function scalarText(written: string, fix: { readonly set: Json } | { readonly qu
   return typeof fix.set === "string" ? requoted(written, fix.set) : JSON.stringify(fix.set);
 }
 
-/** What the document says afterwards; `undefined` where the correction would take the place of something else. */
+/** The document after the correction; `undefined` if the correction would overwrite something else. */
 function corrected(value: Json, path: Path, fix: Exclude<Fix, { readonly quote: true }>): Json | undefined {
   const [step, ...rest] = path;
   if (step === undefined) return "set" in fix ? fix.set : undefined;

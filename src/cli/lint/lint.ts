@@ -92,7 +92,7 @@ export async function lint(named: readonly string[], options: LintOptions, io: I
   return serious.length > 0 ? EXIT.found : EXIT.fine;
 }
 
-/** Reads and checks texts side by side: what one brings, such as a namespace, counts for all. */
+/** Reads and checks texts together: an object of one text, such as a namespace, counts for all. */
 async function lintTexts(
   texts: Awaited<ReturnType<InputTexts["read"]>>["texts"],
   options: LintOptions,
@@ -100,7 +100,7 @@ async function lintTexts(
   screen: Terminal,
 ): Promise<Linted[]> {
   const assembly = await assembleFor(configuredBy(texts, options), io).catch((error: unknown) => {
-    // What is wrong with a configuration among the files is one of their problems.
+    // A problem of a configuration among the files is one of the files' problems.
     if (error instanceof CallError && options.config === undefined) return assembleFor(options, io);
     throw error;
   });
@@ -209,7 +209,7 @@ function isLinted(entry: Entry): boolean {
   return isPolicyEntry(entry) || isConfiguration(entry.object);
 }
 
-/** The schema, and what only the modules and the fields together can say. */
+/** Checks by the schema, and those that need the modules and several fields. */
 function configurationProblems(object: JsonObject, modules: readonly Module[]): Problem[] {
   const found = checkObject(CONFIGURATION, object, new Store());
   if (found.length > 0) return found.map((one) => ({ ...one, severity: "error" }));
@@ -236,7 +236,7 @@ function duplicateOf(entry: Entry, first: Entry | undefined): Problem {
   };
 }
 
-/** What a module finds between its policies. Of two definitions the first counts. */
+/** Problems that a module finds between its policies. Of two definitions the first counts. */
 function between({ kinds, lint: check }: Module, entries: readonly Entry[]) {
   if (check === undefined) return [];
   const seen = new Set<string>();

@@ -57,7 +57,7 @@ export async function followConfiguration(
       reported = why;
     }
   };
-  // One at a time: a slow file must not be overtaken by itself.
+  // One read at a time: an older read must not end after a newer one.
   let isLooking = false;
   const timer = setInterval(async () => {
     if (isLooking) return;

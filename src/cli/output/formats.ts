@@ -5,7 +5,7 @@ import { version } from "../version.ts";
 import { junitText } from "./junit.ts";
 import { printable } from "./terminal.ts";
 
-/** What a report is about, beside its items. */
+/** The subject of a report, beside its items. */
 export interface ItemContext {
   /** `usher review` */
   readonly command: string;
@@ -20,7 +20,7 @@ export const ITEM_PRINTERS: Readonly<
   Record<(typeof ITEM_FORMATS)[number], (items: readonly ReportItem[], context: ItemContext) => string>
 > = { junit, sarif, markdown, name };
 
-/** Whether anything is to be said of an item: `--changed-only` leaves out the others. */
+/** Whether an item has findings or changes: `--changed-only` leaves out the others. */
 export function isChanged({ findings }: ReportItem): boolean {
   return findings.length > 0;
 }

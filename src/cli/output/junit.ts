@@ -4,7 +4,7 @@ export interface JunitCase {
   readonly seconds: number;
   /** `failure`: found something. `error`: could not be evaluated. @default passed */
   readonly problem?: { readonly type: "failure" | "error"; readonly message: string; readonly text: string };
-  /** What was said of a test beside its problem. @default nothing */
+  /** Output of a test beside its problem. @default nothing */
   readonly note?: string;
   /** @default that of the suite */
   readonly file?: string;

@@ -3,7 +3,7 @@ import type { JsonObject } from "../../core/json.ts";
 /** The version of all JSON and YAML that commands print. A field is removed or changes its meaning only with another version. */
 export const OUTPUT_VERSION = "cli.usher.dev/v1";
 
-/** What a command prints for programs: `kind` names the shape, and the published JSON Schema. */
+/** The output of a command for programs: `kind` names the shape, and the published JSON Schema. */
 export function versioned(kind: string, data: JsonObject): JsonObject {
   return { apiVersion: OUTPUT_VERSION, kind, ...data };
 }

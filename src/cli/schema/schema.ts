@@ -81,7 +81,7 @@ function unwrapped(schema: JsonObject): JsonObject {
   return only === undefined ? schema : unwrapped(only);
 }
 
-/** What a list holds, or the value itself. */
+/** The schema of a list's elements, or the value's own. */
 function innerOf(schema: JsonObject): JsonObject {
   const { items, ...rest } = unwrapped(schema);
   return isObject(items) ? unwrapped(items) : rest;
@@ -126,7 +126,7 @@ function indented(text: string, by = 4): string[] {
     .map((line) => `${" ".repeat(by)}${line}`);
 }
 
-/** What a value may be, where the schema says more than its type. */
+/** The allowed values, if the schema has more than a type. */
 function limitsOf(schema: JsonObject): string[] {
   const one = innerOf(schema);
   const choices = Array.isArray(one["enum"]) ? one["enum"].filter((value) => value !== "") : [];

@@ -21,7 +21,7 @@ import { version } from "../version.ts";
 import { type ApiServerOptions, apiServer, isOwnCluster } from "./api-server.ts";
 
 export interface LiveOptions extends ApiServerOptions {
-  /** Do all that a replica does. @default true in a pod of this cluster; elsewhere usher only serves and changes nothing */
+  /** Does the whole work of a replica. @default true in a pod of this cluster; elsewhere usher only serves and changes nothing */
   readonly operate?: boolean;
   /** The resources that come from the cluster. @default all */
   readonly owns?: Owns;

@@ -36,7 +36,7 @@ export function isLive({ source, cluster }: Pick<OpenOptions, "source" | "cluste
 
 /** How a command reads. */
 export interface ReadOptions extends Omit<ReadClusterOptions, "note" | "owns"> {
-  /** Files without policies are as good as others. */
+  /** Files need not have policies. */
   readonly objectsOnly?: boolean;
 }
 

@@ -56,7 +56,7 @@ export async function assembleFor(
   return foresight === undefined ? assembly : foreseeing(assembly);
 }
 
-/** What --kubernetes-version says. */
+/** The value of --kubernetes-version. */
 function releaseOf({ kubernetesVersion: text }: ConfiguredOptions, live: boolean): Configuration {
   if (text === undefined) return {};
   if (live)

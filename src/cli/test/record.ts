@@ -109,7 +109,7 @@ async function configurationFor(options: WorldOptions): Promise<Configuration> {
   return installedConfiguration(options, { note: () => undefined, forbidden: "ask" });
 }
 
-/** Policies, and of what modules read that of which decisions depend: nodes and namespaces. */
+/** Policies, and the objects that decisions depend on: nodes and namespaces. */
 function sourceObjects({ assembly }: World): JsonObject[] {
   const kinds = assembly.modules.flatMap((module) =>
     module.kinds.map((kind) => ({
@@ -131,7 +131,7 @@ function sourceObjects({ assembly }: World): JsonObject[] {
   );
 }
 
-/** What the API server writes into every object, and what a decision does not depend on. */
+/** Fields that the API server writes into every object, and fields that no decision depends on. */
 function withoutServerFields({ status: _status, ...object }: JsonObject): JsonObject {
   const metadata = isObject(object["metadata"]) ? object["metadata"] : {};
   const {

@@ -55,12 +55,12 @@ test("the refusal of 200 policies of 5,000 characters each stays below 64 KiB", 
   });
 });
 
-test("so does a refusal whose message a module wrote", () => {
+test("a refusal whose message a module wrote stays below 64 KiB", () => {
   const answer = refusalBy(violations(1, 10), "x".repeat(1_000_000));
   expect(reviewText(answer).length).toBeLessThan(16_384);
 });
 
-test("a few violations of a usual length are all there", () => {
+test("a few violations of a usual length are all shown", () => {
   const { status } = refusalBy(violations(30, 100));
   expect(status?.message.split("\n")).toHaveLength(30);
   expect(status?.causes).toHaveLength(30);

@@ -54,7 +54,7 @@ test("undo to any mark restores the state, for any steps", () => {
   );
 });
 
-test("a set value reads back, and all that it did not touch is the very same", () => {
+test("a set value reads back, and all other values keep their identity", () => {
   fc.assert(
     fc.property(jsonObjectWith(anyKey), anyKey, anyKey, jsonWith(anyKey), (object, outer, inner, value) => {
       const draft = new Draft(object);

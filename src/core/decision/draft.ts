@@ -94,7 +94,7 @@ export class Draft {
     return this.#edit("set", path, value, finding, provenance);
   }
 
-  /** Adds to the end of a list, making it if need be. */
+  /** Adds to the end of a list, creating the list if needed. */
   append(path: Path, value: Json, finding: Finding | undefined): boolean {
     const list = at(this.#root, ...path) ?? [];
     return Array.isArray(list) && this.#edit("append", [...path, list.length], value, finding);
@@ -170,7 +170,7 @@ export class Draft {
     return true;
   }
 
-  /** The pointer of an edit's slot, for those who group edits. */
+  /** The pointer of an edit's slot, for grouping edits. */
   static slotOf(edit: Edit): string {
     return pointer(edit.slot);
   }

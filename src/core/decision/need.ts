@@ -11,7 +11,7 @@ export type Need =
       readonly live?: boolean;
       /** The API server may answer from its watch cache, without etcd: for immutable parts of an object. @default from etcd */
       readonly anyVersion?: true;
-      /** There need not be such an object: that it is absent is an answer, and nothing unknown. */
+      /** The object need not exist: its absence is an answer, not an unknown. */
       readonly mayBeAbsent?: true;
       /** The same for its kind: a cluster need not serve it. */
       readonly mayBeUnserved?: true;

@@ -34,7 +34,7 @@ test("a value is cut at its limit, and never in the middle of a character", () =
   expect(auditOf([audited("a", "k", exact)])).toEqual({ "a.k": exact });
 });
 
-test("thousands of policies for one key", () => {
+test("values of thousands of policies for one key stay within the limit", () => {
   const many = Array.from({ length: 20_000 }, (_, i) => audited("a", "k", `policy-${i}`));
   expect(Object.values(auditOf(many))[0]).toHaveLength(AUDIT_VALUE_LENGTH);
 });
@@ -54,7 +54,7 @@ test("a verbatim value stays whole, up to the limit of an audit event", () => {
   expect(auditOf([{ ...huge, verbatim: true }])["a.k"]).toHaveLength(AUDIT_VERBATIM_LENGTH);
 });
 
-test("one finding may have several", () => {
+test("a finding may have several annotations", () => {
   const audit = [
     { key: "mode", value: "Enable" },
     { key: "group", value: "g" },

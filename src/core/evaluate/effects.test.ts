@@ -74,7 +74,7 @@ test("a policy known only from provenance causes no counts, events or observatio
 });
 
 describe("counts", () => {
-  test("a policy of the cluster by name, once for each outcome; one of a namespace not", () => {
+  test("a cluster policy by name, once for each outcome, and no namespaced policy", () => {
     const { counts } = effectsOf(atOnce(ask([patcher], requestFor(pod()))));
     const ofPolicies = counts.filter(({ metric }) => metric === "usher_policy_outcomes_total");
     expect(ofPolicies.map(({ labels }) => labels)).toEqual([
@@ -111,7 +111,7 @@ describe("counts", () => {
     ]);
   });
 
-  test("alone they equal those of all effects, and on a dry run there are none", () => {
+  test("are the same when computed without the other effects, and there are none on a dry run", () => {
     const evaluation = atOnce(ask([patcher, refuser], requestFor(pod())));
     expect(countsAfter(evaluation)).toEqual(effectsOf(evaluation).counts);
     expect(countsAfter({ ...evaluation, request: { ...evaluation.request, dryRun: true } })).toEqual([]);

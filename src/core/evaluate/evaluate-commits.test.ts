@@ -46,14 +46,14 @@ describe("commits", () => {
     return () => list[Math.min(i++, list.length - 1)] ?? { absent: "NotFound" as const };
   };
 
-  test("written once, after all have allowed, with the version that it rests on", async () => {
+  test("are written once, after all modules have allowed, with the version that they rest on", async () => {
     const here = outside({ fact: versions(found({ version: "7" })) });
     const evaluation = await ask([reserver()], requestFor(pod()), here, validate);
     expect(responseOf(evaluation).allowed).toBe(true);
     expect(here.commits).toEqual([write("7")]);
   });
 
-  test("or on its absence", async () => {
+  test("may rest on the absence of an object", async () => {
     const here = outside();
     await ask([reserver()], requestFor(pod()), here, validate);
     expect(here.commits).toEqual([write(undefined)]);
@@ -81,7 +81,7 @@ describe("commits", () => {
     expect(conflicts).toEqual([0, 0, 1, 1]);
   });
 
-  test("a conflict after which it is full", async () => {
+  test("are not written if the ledger is full after a conflict", async () => {
     const here = outside({
       fact: versions(found({ version: "7" }), found({ free: "no" })),
       commit: () => "conflict",
@@ -105,14 +105,14 @@ describe("commits", () => {
     expect(here.commits).toHaveLength(4);
   });
 
-  test("on a dry run never", async () => {
+  test("are never written on a dry run", async () => {
     const here = outside({ fact: () => found({ version: "7" }) });
     const evaluation = await ask([reserver()], requestFor(pod(), { dryRun: true }), here, validate);
     expect(responseOf(evaluation).allowed).toBe(true);
     expect(here.commits).toEqual([]);
   });
 
-  test("never commits after any denial", async () => {
+  test("are never written after a denial", async () => {
     const here = outside({ fact: () => found({ version: "7" }) });
     const no = moduleThat("no", {
       validate: () => deny({ code: 403, reason: "Forbidden", message: "no" }, []),
@@ -127,7 +127,7 @@ describe("commits", () => {
     expect(here.commits).toEqual([]);
   });
 
-  test("a failed commit: the module decides by the fact that is now failed", async () => {
+  test("let the module decide by a failed fact if the write fails", async () => {
     const here = outside({ fact: () => found({ version: "7" }), commit: () => ({ failed: "disk full" }) });
     const evaluation = await ask([reserver()], requestFor(pod()), here, validate);
     expect(responseOf(evaluation)).toMatchObject({
@@ -138,7 +138,7 @@ describe("commits", () => {
     expect(evaluation.unknown).toEqual([LEDGER]);
   });
 
-  test("a failed commit of a module that still commits: denied", async () => {
+  test("are denied if the write failed and the module still commits", async () => {
     const deaf = moduleThat("deaf", { validate: () => allow([], write("7")) });
     for (const result of [{ failed: "x" }, "conflict"] satisfies CommitResult[]) {
       const here = outside({ commit: () => result });
@@ -157,7 +157,7 @@ describe("commits", () => {
     }
   });
 
-  test("one conflict after the other has an end, and then the module decides", async () => {
+  test("are given up after several conflicts, and then the module decides", async () => {
     const here = outside({ fact: () => found({ version: "7" }), commit: () => "conflict" });
     const evaluation = await ask([reserver()], requestFor(pod()), here, validate);
     expect(here.commits).toHaveLength(MAX_COMMITS);
@@ -167,7 +167,7 @@ describe("commits", () => {
     });
   });
 
-  test("past the deadline nothing is written", async () => {
+  test("are not written past the deadline", async () => {
     let time = 0;
     const here = outside({
       expired: () => time > 0,
@@ -181,7 +181,7 @@ describe("commits", () => {
     expect(responseOf(evaluation)).toMatchObject({ allowed: false, status: { code: 503 } });
   });
 
-  test("of two, the first written and the second in conflict: both facts are read again", async () => {
+  test("if the second of two conflicts, the facts of both are read again", async () => {
     const second: Need = { get: { resource: "ledgers", name: "shop" }, live: true };
     const version = new Map([
       ["jane", 1],
@@ -215,7 +215,7 @@ describe("commits", () => {
     ]);
   });
 
-  test("a commit without a need makes it asynchronous", async () => {
+  test("make an evaluation asynchronous, also without a need", async () => {
     const direct = moduleThat("direct", { validate: () => allow([], write("7")) });
     const here = outside();
     const evaluation = ask([direct], requestFor(pod()), here, validate);

@@ -44,7 +44,7 @@ describe("two modules that write into one pod", () => {
     spec: { nodeSelector: { own: "1" }, containers: [{ name: "c", invented: [1, { x: null }] }] },
   });
 
-  test("both survive, one patch is returned, and provenance names both", () => {
+  test("both edits are in one patch, and provenance names both modules", () => {
     const original = again(sent);
     const request = requestFor(again(sent));
     const evaluation = atOnce(ask([writer("left", LEFT), writer("right", RIGHT)], request));
@@ -207,7 +207,7 @@ describe("requests without an object", () => {
     expect(responseOf(evaluation).patch).toEqual([]);
   });
 
-  test("with neither, one request's edits are not another's", () => {
+  test("requests without any object do not share edits", () => {
     const request = requestFor(pod(), { ...bare, operation: "CONNECT", oldObject: undefined });
     draftOf(request).set(["left"], "behind", undefined);
     expect(draftOf(request).object).toEqual({});

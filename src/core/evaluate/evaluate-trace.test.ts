@@ -21,7 +21,7 @@ describe("trace", () => {
     },
   });
 
-  test("only if requested", () => {
+  test("is recorded only if requested", () => {
     expect(atOnce(ask([traced], requestFor(pod()))).trace).toEqual([]);
     expect(atOnce(ask([traced], requestFor(pod()), outside(), { trace: true })).trace).toEqual([
       { module: "traced", policy: LEFT, applies: "applies", why: "it does" },

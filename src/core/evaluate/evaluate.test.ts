@@ -41,7 +41,7 @@ describe("needs", () => {
     expect(evaluation.draft.get("spec", "rounds")).toEqual(["m"]);
   });
 
-  test("edits are undone while it waits", async () => {
+  test("edits are undone while a module waits for its need", async () => {
     const sent = pod({ spec: { kept: true } });
     const before = JSON.stringify(sent);
     let during = "";
@@ -63,7 +63,7 @@ describe("needs", () => {
     expect(draft.get("spec", "written")).toEqual(["once"]);
   });
 
-  test("of several modules in one fetch, the same one once", async () => {
+  test("of several modules are fetched together, equal ones once", async () => {
     const world = outside();
     const silent = moduleThat("silent", { mutate: () => allow() });
     const modules = [asker("a", nodeNeed("x")), silent, asker("b", nodeNeed("y")), asker("c", nodeNeed("x"))];
@@ -112,7 +112,7 @@ function chain(count: number, rounds: string[][], failure: "open" | "closed" = "
 describe("rounds", () => {
   const world = () => outside({ fact: () => found({}) });
 
-  test("as many as are allowed are enough", async () => {
+  test("a module that needs every allowed round still decides", async () => {
     const rounds: string[][] = [];
     const here = world();
     const evaluation = await ask([chain(MAX_ROUNDS - 1, rounds)], requestFor(pod({ spec: {} })), here);

@@ -78,7 +78,7 @@ describe("allowed", () => {
 });
 
 describe("denied", () => {
-  test("the first one's code and reason, everyone's message, each once", () => {
+  test("has the code and reason of the first denial, and each message once", () => {
     const denials = [denial("a"), denial("b", { code: 422, reason: "Invalid" }), denial("a")];
     expect(responseOf(evaluation({ denials })).status).toEqual({
       code: 403,
@@ -93,7 +93,7 @@ describe("denied", () => {
     });
   });
 
-  test("nothing is patched, with any edits", () => {
+  test("has no patch, with any edits", () => {
     const draft = new Draft(pod());
     draft.set(["spec", "x"], 1, undefined);
     const answer = responseOf(evaluation({ draft, denials: [denial("a")] }));

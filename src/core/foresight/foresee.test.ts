@@ -134,7 +134,7 @@ describe("two worlds", () => {
     ]);
   });
 
-  test("a pod that fills its node may run there: it is replaced, not joined", async () => {
+  test("a pod that fills its node may run there again, because it is replaced", async () => {
     const full = {
       ...node("only", { pool: "a" }, { status: { allocatable: { cpu: "1", memory: "1Gi", pods: "1" } } }),
     };

@@ -275,7 +275,7 @@ describe("no change", () => {
   });
 });
 
-describe("a supposition", () => {
+describe("an assembly with supposed changes", () => {
   test.each([true, false])("neither side sees later changes of the other (in place: %s)", (inPlace) => {
     const { module, says } = talker(inPlace);
     const real = assemblyOf([module], [...many(20), node("n")]);

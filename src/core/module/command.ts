@@ -56,7 +56,7 @@ export interface CommandSource {
   readonly leaderReads?: true;
   /** The remedy without permission to read policies: `name workloads instead`. */
   readonly forbiddenHint?: string;
-  /** The command is about objects alone: a cluster is read only by its needs, and files without policies are as good as others. */
+  /** The command is about objects alone: a cluster is read only by its needs, and files need not have policies. */
   readonly objectsOnly?: true;
 }
 
@@ -158,7 +158,7 @@ export interface CommandCall<Args extends object = object, Flags extends object 
   readonly assembly: Assembly;
   /** Whether the source is a live cluster. */
   readonly live: boolean;
-  /** Reads YAML inside a text, such as a patch in a policy of another program; `undefined` where it is none. */
+  /** Reads YAML inside a text, such as a patch in a policy of another program; `undefined` if the text is not YAML. */
   readonly parse: (text: string) => Json | undefined;
   /** Of a command that judges: only what differs, or is wrong, is asked for. */
   readonly changedOnly: boolean;

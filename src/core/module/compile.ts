@@ -25,7 +25,7 @@ export interface LeftOut {
   readonly why: string;
 }
 
-/** What became of one policy, or of one group or setting that counts as a policy. */
+/** The result for one policy, or for one group or setting that counts as a policy. */
 export interface CompiledPolicy {
   readonly policy: PolicyRef;
   /** Each with its binding. Empty: nothing was compiled. */
@@ -48,7 +48,7 @@ export function notCompiled(policy: PolicyRef, what: string, why: string): Compi
   return { policy, objects: [], leftOut: [{ what, why }] };
 }
 
-/** What one expression may cost when the API server evaluates it: PerCallLimit in k8s.io/apiserver/pkg/apis/cel. */
+/** The highest cost of one expression when the API server evaluates it: PerCallLimit in k8s.io/apiserver/pkg/apis/cel. */
 const MAX_COST = 1_000_000;
 
 /** The longest expression that the parser of cel-go reads, in code points. */

@@ -30,9 +30,9 @@ export interface Lens {
 }
 
 export interface PreparedLens {
-  /** Answers for a pod on its node; `undefined` where it has none, or the node is not known. */
+  /** Answers for a pod on its node; `undefined` if it has no answer, or the node is unknown. */
   readonly of: (pod: JsonObject, node: JsonObject | undefined) => LensAnswer;
-  /** What of a node the answer depends on: pods of one template on nodes with the same text get one answer. @default nothing */
+  /** The parts of a node that the answer depends on, as text: pods of one template on nodes with the same text get one answer. @default nothing */
   readonly nodeKey?: (node: JsonObject) => string;
 }
 
@@ -66,7 +66,7 @@ export interface PolicySummary {
   readonly changes: readonly string[];
   readonly refuses: readonly string[];
   readonly conflicts?: readonly PolicyConflict[];
-  /** What is behind it beside the pods that lenses name it for. */
+  /** The objects that it affects, beside the pods for which lenses name it. */
   readonly objects?: readonly ObjectCount[];
 }
 

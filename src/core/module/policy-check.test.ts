@@ -148,7 +148,7 @@ describe("allowed", () => {
     expect(answer.allowed).toBe(true);
   });
 
-  test("but not an UPDATE that touches the spec", () => {
+  test("rejects an UPDATE that changes its spec", () => {
     const old = rule({ level: 13 });
     const now = rule({ level: 13, items: [] });
     expect(judge(requestFor(now, { operation: "UPDATE", oldObject: old })).allowed).toBe(false);

@@ -41,7 +41,7 @@ describe("reading", () => {
     ]);
   });
 
-  test("a value deeper than any policy could add is not ours", () => {
+  test("ignores a value that is deeper than any policy could add", () => {
     const deep = `${"[".repeat(50_000)}${"]".repeat(50_000)}`;
     const [origin] = provenanceOf(object(`{"placement":[{"policy":"K/p","added":{"/l":[1,${deep}]}}]}`));
     expect(origin?.added).toEqual({ "/l": [1] });

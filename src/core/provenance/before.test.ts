@@ -137,7 +137,7 @@ test("property: the given object is unchanged for any annotation", () => {
   );
 });
 
-test("values that policies replaced are back, the inner ones of places inside one another", () => {
+test("restores the values that policies replaced, also of a path inside another", () => {
   const draft = new Draft({ metadata: {}, spec: { required: { terms: [1] }, list: [1, 2] } });
   const finding = (name: string) =>
     ({ policy: { kind: "K", name }, rule: "r", outcome: "applied", message: "m" }) as const;

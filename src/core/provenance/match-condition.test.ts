@@ -7,7 +7,7 @@ import { carries, SENT_PROVENANCE } from "./match-condition.ts";
 /** As wide, and more. */
 const HAS_PROVENANCE = carries("object", PROVENANCE);
 
-/** Conditions that leave requests to another hook of the same module, or leave out objects that are going. */
+/** Conditions that leave requests to another hook of the same module, or exclude objects that are being deleted. */
 const ELSEWHERE = ["template-changes", "not-asked-by-a-closed-hook", "not-being-deleted"];
 
 test("every hook that changes fields of other modules, too, is called if a request brings provenance", () => {

@@ -84,7 +84,7 @@ describe("on CREATE", () => {
     });
   });
 
-  test("a list that was set whole is noted by the elements that it was set for", () => {
+  test("a list that was set whole is recorded by the policy's elements", () => {
     const draft = new Draft(object(undefined, { terms: [{ l: ["own"] }] }));
     draft.author = "placement";
     const terms = [{ l: ["own", "a"] }, { l: ["own", "b"] }];
@@ -160,7 +160,7 @@ describe("on CREATE", () => {
     );
   });
 
-  test("a claim that no policy confirms is taken out", () => {
+  test("a claim that no policy confirms is removed", () => {
     const draft = new Draft(object(CLAIM_ZONE, { nodeSelector: { zone: "a" } }));
     expect(writeProvenance(draft, [], undefined)).toBe(true);
     expect(note(draft)).toBeUndefined();
@@ -253,20 +253,20 @@ describe("the size of all annotations", () => {
     placement: [{ policy: "PodSchedulingPolicy/shop/web", set: ["/spec/nodeSelector/zone"] }],
   }).length;
 
-  test("just fits", () => {
+  test("allows an annotation that just fits", () => {
     const draft = edited(filled(EXACT));
     expect(writeProvenance(draft, [], undefined)).toBe(true);
     expect(note(draft)).toBeDefined();
   });
 
-  test("one byte too many: omitted, and the edit stays", () => {
+  test("omits the annotation if it is one byte too long, and keeps the edit", () => {
     const draft = edited(filled(EXACT - 1));
     expect(writeProvenance(draft, [], undefined)).toBe(false);
     expect(note(draft)).toBeUndefined();
     expect(draft.get(...ZONE)).toBe("a");
   });
 
-  test("bytes count, not characters", () => {
+  test("counts bytes, not characters", () => {
     const one = { metadata: { annotations: { a: "é".repeat(ANNOTATIONS_LIMIT / 2 - 50) } }, spec: {} };
     expect(writeProvenance(edited(one), [], undefined)).toBe(false);
   });

@@ -166,7 +166,7 @@ class ProvenanceRecord {
     entry.set.add(place);
   }
 
-  /** All that policies put there and that is there in the end. */
+  /** The changes of policies that the draft has in the end. */
   origins(): Origin[] {
     const now = new Unchanged(this.#draft.object, this.#draft.object);
     return [...this.#entries.values()].flatMap(({ set, added, ...entry }) => {
@@ -318,7 +318,7 @@ export class Unchanged {
     );
   }
 
-  /** The same for the very element. */
+  /** Whether a list still has an equal element, at any index. */
   hasSameElement(list: string, element: Json): boolean {
     return this.#listAt(list).every(({ texts }) => texts.has(canonical(element)));
   }
@@ -334,7 +334,7 @@ export class Unchanged {
   }
 }
 
-/** Lists in which policies combine elements have at most this many. Longer ones are searched for the very element only. */
+/** Lists in which policies combine elements have at most this many. Longer ones are searched for an equal element only. */
 const MAX_COMBINED = 128;
 
 interface ReadList {

@@ -54,7 +54,7 @@ describe("the annotation", () => {
   });
 });
 
-describe("taking back", () => {
+describe("removing a module's changes", () => {
   test.each<[string, JsonObject, (draft: Draft) => void]>([
     ["a text", {}, (draft) => draft.set(["spec", "a", "b"], "x", finding(ETCD))],
     ["a scalar that replaced another", { a: "y" }, (draft) => draft.set(["spec", "a"], "x", finding(ETCD))],
@@ -69,7 +69,7 @@ describe("taking back", () => {
         draft.set(LIST, [1, 2, 3], finding(SHOP));
       },
     ],
-  ])("puts the value from before back: %s", (_what, spec, edit) => {
+  ])("restores the previous value: %s", (_what, spec, edit) => {
     const now = reverted(stored(spec, edit));
     expect(now["spec"]).toEqual(spec);
     expect(provenanceOf(now)).toEqual([]);

@@ -301,7 +301,7 @@ interface TileProps {
   readonly tabbable: boolean;
 }
 
-/** Drawn again only where something of it changed; where it is does not count. */
+/** Drawn again only if its content changed; its position does not count. */
 class Tile extends Component<TileProps> {
   override shouldComponentUpdate(next: TileProps): boolean {
     return (Object.keys(next) as (keyof TileProps)[]).some((key) => next[key] !== this.props[key]);

@@ -1,4 +1,4 @@
-// Nodes: who runs where, and may it.
+// Nodes: which pods run where, and whether they may.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type {
@@ -389,7 +389,7 @@ function NodePanel(props: {
   );
 }
 
-/** The chosen lens is what one came for. */
+/** The chosen lens comes first. */
 function inOrder(values: readonly LensValue[], first: number) {
   const all = values.map((value, index) => ({ value, index }));
   return [...all.filter(({ index }) => index === first), ...all.filter(({ index }) => index !== first)];

@@ -65,7 +65,7 @@ function ThemeSwitch() {
   );
 }
 
-/** What is shown and how fresh it is. */
+/** The source, and the age of the shown state. */
 function SourceLine() {
   const state = source.value;
   const lost = connection.value === "lost";

@@ -106,7 +106,7 @@ export function editHref({ kind, namespace, name }: ObjectRef): string {
   return href("/what-if", { edit: `${kind}/${namespace}/${name}` });
 }
 
-/** The policies behind what a lens says; where that is a problem, with the way to try a change of them. */
+/** The policies that a lens names; for a problem, with a link to try a change of them. */
 export function By({ value }: { readonly value: LensValue }) {
   if (value.policies.length === 0) return null;
   const [first] = value.policies;
@@ -229,7 +229,7 @@ export function Failure({ error }: { readonly error: ApiFailure }) {
   );
 }
 
-/** Only where something takes longer than a moment. */
+/** Shown only if a call takes longer than a moment. */
 export function Busy({ slow, what }: { readonly slow: boolean; readonly what: string }) {
   return (
     <div class="busy" role="status">
@@ -250,7 +250,7 @@ export interface Choice {
   readonly title: ComponentChildren;
 }
 
-/** A choice of few, all of them seen. */
+/** A choice between a few options, all visible. */
 export function Segments(props: {
   readonly label: string;
   readonly value: string;
@@ -377,7 +377,7 @@ export function Diff({ title, lines }: { readonly title: string; readonly lines:
   );
 }
 
-/** The list of a long table grows when one asks for more. */
+/** A long table shows more rows on request. */
 export function useShown(step: number, reset: string) {
   const shown = useSignal(step);
   useEffect(() => {
@@ -427,7 +427,7 @@ export function Finder(props: {
   const active = useSignal(0);
   const open = useSignal(false);
   const input = useRef<HTMLInputElement>(null);
-  // Both before the next key: an effect after the next frame would lose what is typed until then.
+  // Both happen before the next key: an effect after the next frame would lose the keys typed until then.
   useLayoutEffect(() => {
     if (props.autoFocus === true) input.current?.focus();
   }, []);
@@ -546,7 +546,7 @@ export function Panel(props: {
   readonly children: ComponentChildren;
 }) {
   const heading = useRef<HTMLHeadingElement>(null);
-  // A thing that was chosen is what a screen reader reads next.
+  // A screen reader reads the chosen item next.
   useEffect(() => heading.current?.focus({ preventScroll: true }), [props.title]);
   return (
     <aside class="panel" aria-label={`${props.kind} ${props.title}`}>

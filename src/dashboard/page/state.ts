@@ -13,7 +13,7 @@ import type {
 
 // ----------------------------------------------------------------------------------------------------------------- address
 
-/** The address is the state: whatever one sees can be linked to. */
+/** The address is the state: every view can be linked to. */
 export const address = signal(new URL(location.href));
 
 export type Parameters = Readonly<Record<string, string | undefined>>;
@@ -166,7 +166,7 @@ export const source = signal<SourceState | undefined>(undefined);
 /** Count up when the map, or the policies, may differ from what was read. */
 export const mapChanged = signal(0);
 export const policiesChanged = signal(0);
-/** Counts connections: a process that was started again knows no revision of the one before it. */
+/** Counts connections: a restarted process does not know revisions of the previous one. */
 export const connections = signal(0);
 
 type DecisionListener = (decisions: readonly LiveDecision[]) => void;
@@ -233,8 +233,8 @@ function failureOf(error: unknown): ApiFailure {
 }
 
 /**
- * What a path of the API has. Read again when `changes` counts up, one call at a time; the data of before stay until the new data are
- * there. Without a path nothing is read.
+ * The data at a path of the API. Read again when `changes` counts up, one call at a time; the previous data stay until the new data
+ * arrive. Without a path nothing is read.
  */
 export function useData<T>(path: string | undefined, changes?: Signal<number>): Loaded<T> {
   const state = useSignal<Loaded<T> & { readonly path?: string }>({
@@ -268,7 +268,7 @@ export function useData<T>(path: string | undefined, changes?: Signal<number>): 
         const data = await api<T>(wanted);
         if (call.path === wanted) state.value = { data, error: undefined, slow: false, path: wanted };
       } catch (error) {
-        // Data that are shown stay where only the connection is gone: the banner says so.
+        // If only the connection is lost, the shown data stay, and the banner says so.
         const failure = failureOf(error);
         const kept = failure.status === 0 && state.value.path === wanted ? state.value.data : undefined;
         if (call.path === wanted)
@@ -294,7 +294,7 @@ export function useData<T>(path: string | undefined, changes?: Signal<number>): 
   return state.value.path === path ? state.value : { data: undefined, error: undefined, slow: false };
 }
 
-/** The result of a call that is made when `run` is called, the last one only. */
+/** The result of the last call that `run` made. */
 export function useCall<T>(): Loaded<T> & {
   readonly run: (path: string, body?: unknown) => void;
   readonly clear: () => void;
@@ -375,7 +375,7 @@ export function useMap(group: string, lens: string): Loaded<NodeMap> {
   return state.value;
 }
 
-/** Undefined where the groups are others: nodes name their group by its index. */
+/** `undefined` if the groups have changed: nodes name their group by its index. */
 function merge(old: NodeMap, answer: NodeMap): NodeMap | undefined {
   if (answer.whole) return answer;
   if (
