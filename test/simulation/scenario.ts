@@ -330,6 +330,25 @@ export function scenarioOf(seed: number): Scenario {
     for (let k = 2; k > 0; k--)
       calls.push({ at: at + below(2_000), call: "create project", user: "ann", name: `p${++projects}` });
   }
+  // The wall clocks are set back, and then policies change.
+  if (chance(0.1)) {
+    const at = WARM_UP_MS + 1_000;
+    calls.push({ at, call: "set placement", name: "pool", value: "a" });
+    calls.push({
+      at: at + 2_000,
+      call: "apply workload",
+      namespace: "shop",
+      name: "web",
+      image: "example.com/c:1",
+    });
+    for (const one of replicas)
+      faults.push({
+        at: at + 4_000 + below(5_000),
+        process: one,
+        fault: "jump",
+        byMs: -3_600_000 * (1 + below(12)),
+      });
+  }
   return {
     seed,
     replicas,

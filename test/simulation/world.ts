@@ -383,8 +383,11 @@ export class World {
   }
 
   #log(name: string): Log {
-    const line = (level: string) => (facts: object, message: string) =>
-      this.#trace(`${name} ${level} ${message} ${JSON.stringify(facts)}`);
+    const line = (level: string) => (facts: object, message: string) => {
+      const text = `${name} ${level} ${message} ${JSON.stringify(facts)}`;
+      this.#trace(text);
+      if (level !== "info" && PROGRAMMING_ERROR.test(text)) this.runtime.fail(text);
+    };
     return { debug: () => undefined, info: line("info"), warn: line("warn"), error: line("error") };
   }
 
@@ -974,6 +977,10 @@ export class World {
     }
   }
 }
+
+/** Caught by usher, and still a mistake. */
+const PROGRAMMING_ERROR =
+  /is not (defined|a function|iterable)|Cannot (read|access|destructure)|Maximum call stack|internal error/;
 
 /** The hooks that a path names: `/TOKEN/validate/HOOK/HOOK`. */
 function hooksIn(path: string): string[] {

@@ -3,7 +3,7 @@ import { DriftRepair } from "./drift/drift-repair.ts";
 import type { DriftWalk } from "./drift/drift-walk.ts";
 import { NodeCounts } from "./status/node-counts.ts";
 
-/** The reconciler's state for one cluster while a replica leads. Times in milliseconds since 1970. */
+/** The reconciler's state for one cluster while a replica leads. Times in milliseconds of the monotonic clock. */
 export interface PlacementState {
   readonly repair: DriftRepair;
   /** Changes of policies so far; those that the debounce has seen; those before the last scan started. */

@@ -68,7 +68,11 @@ export function placementReconciler(module: () => Module): Reconciler<PlacementK
         case "drift-repair":
           return state.repair.reconcile(module(), context);
         case "nodes": {
-          const { outdated, ...rest } = state.nodes.step(KINDS.keys(), context.view, context.now);
+          const { outdated, ...rest } = state.nodes.step(
+            KINDS.keys(),
+            context.view,
+            context.elapsed ?? context.now,
+          );
           return { writes: [], enqueue: outdated, ...rest };
         }
         case "status": {

@@ -76,6 +76,8 @@ class Stage {
   readonly assembly: Assembly;
   deployments: JsonObject[];
   now = 1_000_000;
+  /** @default the wall clock does not jump */
+  elapsed: number | undefined;
   asked: Need[] = [];
 
   constructor(deployments: JsonObject[], installation: Installation = DEFAULT_INSTALLATION) {
@@ -113,6 +115,7 @@ class Stage {
         view: this.assembly.view,
         facts,
         now: this.now,
+        elapsed: this.elapsed ?? this.now,
         assembly: this.assembly,
       };
       const result = this.reconciler.reconcile(key, this.state, context);
@@ -253,6 +256,14 @@ describe("when", () => {
     expect(stage.reconcile(SCAN).requeueAfter).toBe(0.1);
     stage.change(went(POLICY));
     expect(stage.scan().requeueAfter).toBeLessThan(31);
+  });
+
+  test("by the monotonic clock, also after the wall clock was set back by hours", () => {
+    stage.scan();
+    stage.elapsed = stage.now + 60_000;
+    stage.now -= 36_000_000;
+    stage.change(went(POLICY));
+    expect(stage.reconcile(SCAN).requeueAfter).toBe(5);
   });
 
   test("neither for changed tallies nor for namespaces", () => {

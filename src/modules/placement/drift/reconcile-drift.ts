@@ -35,14 +35,14 @@ export function reconcileDriftScan(
   state: PlacementState,
   context: Context,
 ): Result | NeedMore {
-  const { assembly, now, facts } = context;
+  const { assembly, now, elapsed = now, facts } = context;
   if (assembly === undefined) return { writes: [] };
   if (state.walk === undefined) {
-    const wait = untilNext(state, now);
+    const wait = untilNext(state, elapsed);
     if (wait > 0) return { writes: [], requeueAfter: wait / 1_000 };
     state.walk = new DriftWalk(module, assembly);
     state.scanned = state.changes;
-    state.startedAt = now;
+    state.startedAt = elapsed;
   }
   const { walk } = state;
   let requeueAfter = BETWEEN_PAGES_S;
@@ -60,25 +60,30 @@ export function reconcileDriftScan(
   return { writes: [], requeueAfter, ...(repair ? { enqueue: [{ kind: "drift-repair" }] } : {}) };
 }
 
-/** Milliseconds until a scan is due; zero or less: now. */
-function untilNext(state: PlacementState, now: number): number {
+/** Milliseconds until a scan is due; zero or less: now. By the monotonic clock: the wall clock may jump by hours. */
+function untilNext(state: PlacementState, elapsed: number): number {
   if (state.debounced !== state.changes) {
     state.debounced = state.changes;
-    state.debouncedUntil = now + DEBOUNCE_MS;
+    state.debouncedUntil = elapsed + DEBOUNCE_MS;
   }
   const due =
     state.changes === state.scanned
       ? state.endedAt + EVERY_MS
       : Math.max(state.debouncedUntil, state.startedAt + GAP_MS);
-  return due - now;
+  return due - elapsed;
 }
 
-function finish(module: Module, state: PlacementState, walk: DriftWalk, { view, now }: Context): Result {
+function finish(
+  module: Module,
+  state: PlacementState,
+  walk: DriftWalk,
+  { view, now, elapsed = now }: Context,
+): Result {
   const before = state.counts;
   const { counts } = walk;
   state.counts = counts;
   state.walk = undefined;
-  state.endedAt = now;
+  state.endedAt = elapsed;
   const enqueue: PlacementKey[] = [];
   const events: EventToWrite[] = [];
   for (const kind of module.kinds) {
@@ -92,5 +97,5 @@ function finish(module: Module, state: PlacementState, walk: DriftWalk, { view, 
       if (event !== undefined) events.push(event);
     }
   }
-  return { writes: [], enqueue, events, requeueAfter: Math.max(1, untilNext(state, now) / 1_000) };
+  return { writes: [], enqueue, events, requeueAfter: Math.max(1, untilNext(state, elapsed) / 1_000) };
 }

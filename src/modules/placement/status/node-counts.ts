@@ -26,18 +26,21 @@ export class NodeCounts {
     this.#isStale = true;
   }
 
-  /** One step of a count: the policies whose status is outdated, and the seconds until the next step. */
+  /**
+   * One step of a count: the policies whose status is outdated, and the seconds until the next step. `elapsed`:
+   * milliseconds of the monotonic clock.
+   */
   step(
     resources: Iterable<string>,
     view: View,
-    now: number,
+    elapsed: number,
   ): { readonly outdated: readonly StatusKey[]; readonly requeueAfter?: number } {
     if (this.#pending.length === 0) {
       if (!this.#isStale) return { outdated: [] };
-      const wait = this.#startedAt + GAP_MS - now;
+      const wait = this.#startedAt + GAP_MS - elapsed;
       if (wait > 0) return { outdated: [], requeueAfter: wait / 1_000 };
       this.#isStale = false;
-      this.#startedAt = now;
+      this.#startedAt = elapsed;
       this.#pending = [...resources].flatMap((resource) =>
         [...view.list(resource)].map((object) => keyOf(resource, object)),
       );
