@@ -117,107 +117,167 @@ export interface Carried {
  * allows. Only the stored object's annotation counts.
  */
 export function carryInjections(
-  { placement, view, old }: Carrying,
+  carrying: Carrying,
   findings: Finding[],
   stalePart: StalePart = ALL_STAYS,
   limits: Limits = NO_LIMITS,
 ): Carried {
-  const { draft, spec, workload } = placement;
+  const { old, placement } = carrying;
   const provenance = readProvenance(old);
-  const injections = injectionsIn(old, provenance, spec);
-  const removed = new Set<string>();
-  if (injections.length === 0) return { restored: [], removed };
-  const pod = isPod(workload);
-  // As much as cluster policies and namespaced ones had together when they were applied.
-  const limit = new WorkLimit(2 * MAX_WORK);
-  const target: MergeContext = { ...mergedObject(draft, spec, pod, removed), limits: NO_LIMITS, limit };
-  const restored = new Set<string>();
-  const here = namespaceOf(draft.object);
-  const policyOf = ({ ref }: PlacementInjection): PolicyRef =>
-    exists(ref, view, here) ? ref : { ...ref, gone: true };
-  const mergeAgain = (some: readonly PlacementInjection[]) => {
-    for (const one of some) {
-      const criteria = [new CriterionValue(one.criterion, one.value)];
-      const start = draft.mark();
-      const request = {
-        ref: policyOf(one),
-        criteria,
-        onConflict: "Skip",
-        failure: "Ignore",
-        restoring: true,
-      } as const;
-      if (fits(target, sumOf([one.criterion.sizeOf(one.value)]))) merge(target, request, findings);
-      else reportBudgetExceeded(target, request, findings);
-      const edits = draft.edits.slice(start);
-      if (edits.some(({ finding }) => finding?.outcome === "applied")) restored.add(policyKey(one.ref));
-    }
-  };
-  const isUnchanged = (criterion: Criterion) =>
-    isUserPartUnchanged(placement, old, provenance, injections, criterion);
+  const injections = injectionsIn(old, provenance, placement.spec);
+  if (injections.length === 0) return { restored: [], removed: new Set() };
+  const carrier = new InjectionCarrier(carrying, provenance, injections, findings);
   for (const [criterion, all] of Map.groupBy(injections, (one) => one.criterion)) {
-    if (pod && criterion.consumedByPod === true) continue;
-    const path = fieldOf(criterion, spec);
-    const stored = at(old, ...path) ?? null;
+    if (isPod(placement.workload) && criterion.consumedByPod === true) continue;
     const stale = isRemovable(criterion, limits)
       ? all.flatMap((one) => {
           const value = stalePart(one);
           return value === undefined ? [] : [{ ...one, value }];
         })
       : [];
-    const takeOut = (some: readonly PlacementInjection[], rest: Json | undefined) => {
-      const parts = some.map(({ origin, value }) => ({ ...origin, ...criterion.recorded(value, spec) }));
-      for (const text of parts.flatMap((part) => textsOf(part, old, criterion))) removed.add(text);
-      if (!equal(rest, draft.get(...path))) putBack(draft, path, rest, parts, spec.length);
-    };
-    if (stale.length === 0) {
-      if (equal(draft.get(...path), stored)) continue;
-      if (criterion.list !== undefined && isUnchanged(criterion)) {
-        if (!draft.set(path, stored, undefined)) continue;
-        for (const one of all) {
-          findings.push(restoredFinding(policyOf(one), criterion, path));
-          restored.add(policyKey(one.ref));
-        }
-        continue;
-      }
-      const [mark, reported] = [draft.mark(), findings.length];
-      mergeAgain(all);
-      if (criterion.combined !== true || draft.mark() === mark) continue;
-      // Merged into the user's part alone, so that this part is recorded as the value from before.
-      draft.undo(mark);
-      findings.length = reported;
-    } else if (criterion.combined !== true) {
-      mergeAgain(all);
-      const present = draft.get(...path);
-      if (present !== undefined)
-        takeOut(
-          stale,
-          criterion.without(
-            present,
-            stale.map(({ value }) => value),
-          ),
-        );
-      continue;
-    }
-    const present = draft.get(...path);
-    if (present !== undefined)
-      takeOut(
-        all,
-        equal(present, stored)
-          ? userPart(criterion, stored, path, provenance, all)
-          : (extendedUserPart(
-              present,
-              stored,
-              valueBefore(provenance, pointer(path), stored),
-              stale.length > 0,
-            ) ??
-              criterion.without(
-                present,
-                all.map(({ value }) => value),
-              )),
-      );
-    mergeAgain(all.filter((one) => !stale.some(({ origin }) => origin === one.origin)));
+    if (criterion.combined === true) carrier.carryCombined(criterion, all, stale);
+    else carrier.carrySeparate(criterion, all, stale);
   }
-  return { restored: [...restored].sort().map(nameIn), removed };
+  return carrier.carried;
+}
+
+/** The new object while the stored object's injections are carried into it, criterion by criterion. */
+class InjectionCarrier {
+  readonly #carrying: Carrying;
+  readonly #provenance: Provenance;
+  readonly #injections: readonly PlacementInjection[];
+  readonly #findings: Finding[];
+  readonly #target: MergeContext;
+  readonly #restored = new Set<string>();
+  readonly #removed = new Set<string>();
+
+  constructor(
+    carrying: Carrying,
+    provenance: Provenance,
+    injections: readonly PlacementInjection[],
+    findings: Finding[],
+  ) {
+    this.#carrying = carrying;
+    this.#provenance = provenance;
+    this.#injections = injections;
+    this.#findings = findings;
+    const { draft, spec, workload } = carrying.placement;
+    const object = mergedObject(draft, spec, isPod(workload), this.#removed);
+    // As much as cluster policies and namespaced ones had together when they were applied.
+    this.#target = { ...object, limits: NO_LIMITS, limit: new WorkLimit(2 * MAX_WORK) };
+  }
+
+  get carried(): Carried {
+    return { restored: [...this.#restored].sort().map(nameIn), removed: this.#removed };
+  }
+
+  /** A field, or a list whose elements count one by one: all injections are restored, then stale parts are removed. */
+  carrySeparate(
+    criterion: Criterion,
+    all: readonly PlacementInjection[],
+    stale: readonly PlacementInjection[],
+  ): void {
+    if (stale.length === 0 && this.#isAsStored(criterion, all)) return;
+    this.#mergeAgain(all);
+    const present = this.#present(criterion);
+    if (stale.length > 0 && present !== undefined)
+      this.#remove(criterion, stale, criterion.without(present, valuesOf(stale)));
+  }
+
+  /** A list in which policies' elements are combined with the user's: the injections are merged again into the user's part alone. */
+  carryCombined(
+    criterion: Criterion,
+    all: readonly PlacementInjection[],
+    stale: readonly PlacementInjection[],
+  ): void {
+    const { draft } = this.#carrying.placement;
+    if (stale.length === 0) {
+      if (this.#isAsStored(criterion, all)) return;
+      const [mark, reported] = [draft.mark(), this.#findings.length];
+      this.#mergeAgain(all);
+      // The new object has every injection.
+      if (draft.mark() === mark) return;
+      draft.undo(mark);
+      this.#findings.length = reported;
+    }
+    const present = this.#present(criterion);
+    if (present !== undefined)
+      this.#remove(criterion, all, this.#userPart(criterion, present, all, stale.length > 0));
+    this.#mergeAgain(all.filter((one) => !stale.some(({ origin }) => origin === one.origin)));
+  }
+
+  /** Whether a field needs no merge: it is as stored, or the stored list was restored because the user's part is unchanged. */
+  #isAsStored(criterion: Criterion, all: readonly PlacementInjection[]): boolean {
+    const { placement, old } = this.#carrying;
+    const path = fieldOf(criterion, placement.spec);
+    const stored = at(old, ...path) ?? null;
+    if (equal(placement.draft.get(...path), stored)) return true;
+    if (criterion.list === undefined) return false;
+    if (!isUserPartUnchanged(placement, old, this.#provenance, this.#injections, criterion)) return false;
+    if (!placement.draft.set(path, stored, undefined)) return true;
+    for (const one of all) {
+      this.#findings.push(restoredFinding(this.#policyOf(one), criterion, path));
+      this.#restored.add(policyKey(one.ref));
+    }
+    return true;
+  }
+
+  #present(criterion: Criterion): Json | undefined {
+    const { draft, spec } = this.#carrying.placement;
+    return draft.get(...fieldOf(criterion, spec));
+  }
+
+  #userPart(
+    criterion: Criterion,
+    present: Json,
+    all: readonly PlacementInjection[],
+    isRemoval: boolean,
+  ): Json | undefined {
+    const { placement, old } = this.#carrying;
+    const path = fieldOf(criterion, placement.spec);
+    const stored = at(old, ...path) ?? null;
+    if (equal(present, stored)) return userPart(criterion, stored, path, this.#provenance, all);
+    const before = valueBefore(this.#provenance, pointer(path), stored);
+    return extendedUserPart(present, stored, before, isRemoval) ?? criterion.without(present, valuesOf(all));
+  }
+
+  #mergeAgain(some: readonly PlacementInjection[]): void {
+    const { draft } = this.#carrying.placement;
+    for (const one of some) {
+      const start = draft.mark();
+      const request = {
+        ref: this.#policyOf(one),
+        criteria: [new CriterionValue(one.criterion, one.value)],
+        onConflict: "Skip",
+        failure: "Ignore",
+        restoring: true,
+      } as const;
+      if (fits(this.#target, sumOf([one.criterion.sizeOf(one.value)])))
+        merge(this.#target, request, this.#findings);
+      else reportBudgetExceeded(this.#target, request, this.#findings);
+      const edits = draft.edits.slice(start);
+      if (edits.some(({ finding }) => finding?.outcome === "applied")) this.#restored.add(policyKey(one.ref));
+    }
+  }
+
+  /** Removes injections: `rest` is the field without them. */
+  #remove(criterion: Criterion, some: readonly PlacementInjection[], rest: Json | undefined): void {
+    const { placement, old } = this.#carrying;
+    const { draft, spec } = placement;
+    const path = fieldOf(criterion, spec);
+    const parts = some.map(({ origin, value }) => ({ ...origin, ...criterion.recorded(value, spec) }));
+    for (const text of parts.flatMap((part) => textsOf(part, old, criterion))) this.#removed.add(text);
+    if (!equal(rest, draft.get(...path))) putBack(draft, path, rest, parts, spec.length);
+  }
+
+  #policyOf({ ref }: PlacementInjection): PolicyRef {
+    const { placement, view } = this.#carrying;
+    return exists(ref, view, namespaceOf(placement.draft.object)) ? ref : { ...ref, gone: true };
+  }
+}
+
+function valuesOf(injections: readonly PlacementInjection[]): unknown[] {
+  return injections.map(({ value }) => value);
 }
 
 /** `shop/etcd` of `PodSchedulingPolicy/shop/etcd`. */
@@ -244,12 +304,7 @@ function userPart(
   all: readonly PlacementInjection[],
 ): Json | undefined {
   const known = combined === true ? valueBefore(provenance, pointer(path), stored) : "unknown";
-  return known === "unknown"
-    ? without(
-        stored,
-        all.map(({ value }) => value),
-      )
-    : known.value;
+  return known === "unknown" ? without(stored, valuesOf(all)) : known.value;
 }
 
 /**
