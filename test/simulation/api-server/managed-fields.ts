@@ -111,7 +111,11 @@ function released(entries: readonly Entry[], changes: Changes, isWriter: (entry:
   const lost = union(union(changes.modified, changes.added), changes.removed);
   return entries
     .filter((entry) => !isWriter(entry))
-    .map((entry) => ({ ...entry, fields: difference(entry.fields, lost) }))
+    .map((entry) =>
+      isEmpty(intersection(entry.fields, lost))
+        ? entry
+        : { ...entry, fields: difference(entry.fields, lost) },
+    )
     .filter((entry) => !isEmpty(entry.fields));
 }
 
@@ -167,9 +171,17 @@ function emptySet(own = false): FieldSet {
   return { own, parts: new Map() };
 }
 
+/** Stored sets are not changed, and most of them stay as they are from write to write. */
+const decodedSets = new WeakMap<object, FieldSet>();
+const encodedSets = new WeakMap<FieldSet, JsonObject>();
+
 function decodeSet(fields: Json | undefined): FieldSet {
+  const known = isObject(fields) ? decodedSets.get(fields) : undefined;
+  if (known !== undefined) return known;
   const set = emptySet();
   if (!isObject(fields)) return set;
+  decodedSets.set(fields, set);
+  if (Object.isFrozen(fields)) encodedSets.set(set, fields);
   for (const [part, inner] of Object.entries(fields)) {
     if (part === ".") set.own = true;
     else {
@@ -182,6 +194,8 @@ function decodeSet(fields: Json | undefined): FieldSet {
 }
 
 function encodeSet(set: FieldSet): JsonObject {
+  const known = encodedSets.get(set);
+  if (known !== undefined) return known;
   const fields: Record<string, Json> = {};
   if (set.own && set.parts.size > 0) fields["."] = {};
   for (const [part, inner] of [...set.parts].sort(([a], [b]) => (a < b ? -1 : 1)))
@@ -297,6 +311,7 @@ function compareValues(
   path: readonly string[],
 ): Changes {
   const changes = { added: emptySet(), removed: emptySet(), modified: emptySet() };
+  if (before === after) return changes;
   // A null that replaces a map or a list has lost its elements, no more.
   const inner = (value: Json | undefined, other: Json | undefined) =>
     value === null && elements(other, shape, path) !== undefined
@@ -359,8 +374,9 @@ function rebuilt(parts: ReadonlyMap<string, Json>, isList: boolean): Json {
 }
 
 /**
- * Removes fields that the manager no longer applies and that no manager owns. An element of a list goes if no manager
- * owns the element itself. A map or list that becomes empty goes, too; it becomes null if a manager owns a part of it.
+ * Removes fields that the manager no longer applies and that no manager owns. A map of which the manager has applied a
+ * part, and of which no manager owns one, goes as a whole, with its defaults. An element of a list goes if no manager
+ * owns the element itself. A map or list that becomes empty is null.
  */
 function prune(
   value: Json,
@@ -375,9 +391,14 @@ function prune(
   for (const [part, one] of inner) {
     const lost = gone.parts.get(part) ?? emptySet();
     const kept = owned.parts.get(part) ?? emptySet();
-    if (lost.own && (!part.startsWith("f:") || isEmpty(kept))) continue;
+    const isField = part.startsWith("f:");
+    // The name of the object is always applied, so that its metadata stays.
+    const isMetadata = path.length === 0 && part === "f:metadata";
+    if (isField ? !isMetadata && !isEmpty(lost) && isEmpty(kept) : lost.own) continue;
     const left = prune(one, lost, kept, shape, step(path, part));
-    if (left !== undefined) result.set(part, left);
+    // Empty lists are fields of no manager: a map with nothing else goes, even if a manager owns the map.
+    const isNothing = left === undefined || (!isEmpty(lost) && isEmpty(setOf(left, shape, step(path, part))));
+    if (!isNothing) result.set(part, left);
   }
   if (result.size > 0 || inner.size === 0 || path.length === 0) return rebuilt(result, Array.isArray(value));
   return isEmpty(owned) ? undefined : null;
