@@ -1,5 +1,4 @@
 import { OPERATIONS } from "../decision/request.ts";
-import { canonical } from "../json.ts";
 import type { Rule } from "./hook.ts";
 
 /** A resource pattern in its two halves, split as the API server splits it: `pods/status`, `pods`, `*` and `/` forms. */
@@ -17,15 +16,15 @@ export function resourceParts(pattern: string): { name: string; sub: string } {
 export function tidyRules(rules: readonly Rule[]): Rule[] {
   const byText = new Map<string, Rule>();
   for (const rule of rules) {
+    // In the order of their names, so that equal rules have one text.
     const tidy: Rule = {
       groups: wildcardAlone(rule.groups),
-      versions: wildcardAlone(rule.versions),
-      resources: unincluded(rule.resources),
       operations: OPERATIONS.filter((operation) => rule.operations.includes(operation)),
+      resources: unincluded(rule.resources),
       ...(rule.scope === undefined ? {} : { scope: rule.scope }),
+      versions: wildcardAlone(rule.versions),
     };
-    if (matchesNothing(tidy)) continue;
-    byText.set(canonical(JSON.parse(JSON.stringify(tidy))), tidy);
+    if (!matchesNothing(tidy)) byText.set(JSON.stringify(tidy), tidy);
   }
   return [...byText.keys()].sort().flatMap((text) => byText.get(text) ?? []);
 }
