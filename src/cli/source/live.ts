@@ -51,6 +51,9 @@ export interface LiveSource {
   readonly stop: () => Promise<void>;
 }
 
+/** An answer that was lost must not hold up the view, or a write, for long: half a minute after a fault all is repaired. */
+export const REQUEST_SECONDS = 15;
+
 /** Opens a cluster; resolves once everything that modules need has been read. */
 export async function openLiveSource(
   options: LiveOptions,
@@ -58,7 +61,7 @@ export async function openLiveSource(
   log: Log,
   serving?: ServingOptions,
 ): Promise<LiveSource> {
-  const client = await apiServer(options);
+  const client = await apiServer({ requestTimeout: REQUEST_SECONDS, ...options });
   return openLive(
     client,
     { ...options, operate: options.operate ?? isOwnCluster(options) },

@@ -386,8 +386,8 @@ function existingPolicy(
   return object === undefined ? undefined : { resource, namespace, name, object };
 }
 
-/** For all needs of one round. No request waits for it, so the time is generous. */
-const FETCH_MS = 30_000;
+/** For all needs of one round: long, because no request waits for it, and short enough to try again soon after an answer was lost. */
+const FETCH_MS = 15_000;
 
 /** Reconciles one key, fetches its needs, and reconciles it again: as often as an evaluation may, then it throws. */
 async function reconcileWithFacts(
