@@ -2,6 +2,7 @@
 
 import type { OwnCertificate } from "../../src/admission/tls/certificate.ts";
 import { resourceName } from "../../src/core/decision/request.ts";
+import { controlPlaneOf, DEFAULT_INSTALLATION } from "../../src/core/installation/installation.ts";
 import { at, equal, isObject, type Json, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
 import { annotationsOf, labelsOf, nameOf, namespaceOf } from "../../src/core/kubernetes/object.ts";
 import { parseServerVersion } from "../../src/core/kubernetes/versions.ts";
@@ -14,7 +15,9 @@ import { OWN_NAMES } from "../../src/core/registration/names.ts";
 import { OPENABLE_ANNOTATION } from "../../src/core/registration/webhooks.ts";
 import { modules } from "../../src/modules/all.ts";
 import { trusts } from "../../src/operator/certificates/certificate-record.ts";
-import type { StoreEvent } from "./api-server/store.ts";
+import { Admission, type Attributes } from "./api-server/admission.ts";
+import { type Resource, servedResources, storedName } from "./api-server/resources.ts";
+import { Store, type StoreEvent } from "./api-server/store.ts";
 import { assemblyOf } from "./configurations.ts";
 import { EPOCH } from "./runtime.ts";
 import { DOMAIN } from "./scenario.ts";
@@ -40,22 +43,25 @@ const LEASE_MS = 15_000;
 export function watchInvariants(world: World): void {
   const { store, network, runtime } = world;
   const unchecked = new Set<string>();
+  const absence = watchAbsence(world);
+  watchWrites(world);
   store.subscribe((event) => {
     const why =
       event.resource === "namespaces"
         ? limitExceeded(event, world, unchecked)
         : event.resource === "nodes" && event.by === USHER
           ? (otherFieldChanged(event) ?? coveredLabelRemoved(event, world))
-          : event.resource.endsWith(HOOKS)
-            ? lockingHook(event)
+          : event.resource.endsWith(HOOKS) && event.by === USHER
+            ? closedWithoutReplica(event, absence)
             : staleStatus(event);
+    if (event.resource.endsWith(HOOKS))
+      void lockingHook(event).then((locks) => locks === undefined || runtime.fail(locks));
     if (why !== undefined) runtime.fail(`${why} (revision ${event.revision})`);
   });
   let leaseDeleted = Number.NEGATIVE_INFINITY;
   store.subscribe(({ type, resource }) => {
     if (type === "DELETED" && resource === LEASES) leaseDeleted = runtime.now;
   });
-  watchAbsence(world);
   const before = network.onProcessed;
   network.onProcessed = (processed) => {
     const { process, method, path } = processed;
@@ -73,11 +79,76 @@ export function watchInvariants(world: World): void {
   };
 }
 
+/** Objects by which usher counts and reports: each is written on its own schedule. */
+const REPORTS = /^(events(\.events\.k8s\.io)?|leases\.coordination\.k8s\.io)$/;
+
+/** One change of a rule may take a write of the ledger, one of the labels, and one after a grace period. */
+const WRITES_PER_CAUSE = 3;
+
+/**
+ * No object is written more often than its history explains: a change by others of the object itself or of anything but
+ * other nodes, the start of a process, another leader, and a write that failed.
+ */
+function watchWrites({ store, runtime, pods }: World): void {
+  const written = new Map<string, number>();
+  const explained = new Map<string, number>();
+  let ofAll = 0;
+  let holder: Json | undefined;
+  const count = (map: Map<string, number>, key: string): number => {
+    const sum = (map.get(key) ?? 0) + 1;
+    map.set(key, sum);
+    return sum;
+  };
+  const processes = new Set<object>();
+  store.subscribe(({ resource, key, by, object }) => {
+    for (const { process } of pods.values()) {
+      if (!processes.has(process)) ofAll += 1;
+      processes.add(process);
+    }
+    const next = resource === LEASES ? at(object, "spec", "holderIdentity") : holder;
+    if (next !== holder) ofAll += 1;
+    holder = next;
+    if (REPORTS.test(resource)) return;
+    const id = `${resource} ${key}`;
+    if (by !== USHER) {
+      if (resource === "nodes") count(explained, id);
+      else ofAll += 1;
+      return;
+    }
+    const causes = 1 + ofAll + (explained.get(id) ?? 0);
+    const writes = count(written, id);
+    if (writes > WRITES_PER_CAUSE * causes)
+      runtime.fail(`usher writes ${id} for the ${writes}th time, and ${causes} events explain it`);
+  });
+}
+
 /** The watchdog opens after 40 s of absence; a crash costs it a tenth of that, and a look takes 2 s. */
 const OPENED_MS = 55_000;
 
-/** While no replica is ready, hooks that may be opened do not refuse for longer than promised. */
-function watchAbsence({ store, runtime }: World): void {
+/** A leader closes hooks when it has seen a ready replica, at most this long ago: the longest fault. */
+const SEEN_READY_MS = 40_000;
+
+/** No hook becomes fail-closed while no replica is ready. `absence`: for how long none was. */
+function closedWithoutReplica(
+  { type, object, previous, key }: StoreEvent,
+  absence: () => number,
+): string | undefined {
+  const closed = (configuration: JsonObject | undefined) =>
+    listAt(configuration, "webhooks")
+      .filter((entry) => stringAt(entry, "failurePolicy") !== "Ignore")
+      .map((entry) => stringAt(entry, "name") ?? "");
+  const before = closed(previous);
+  const one = type === "DELETED" ? undefined : closed(object).find((name) => !before.includes(name));
+  return one === undefined || absence() <= SEEN_READY_MS
+    ? undefined
+    : `${key} closes ${one}, and no replica was ready for ${absence() / 1_000} s`;
+}
+
+/**
+ * While no replica is ready, hooks that may be opened do not refuse for longer than promised. The result is for how
+ * long none has been ready.
+ */
+function watchAbsence({ store, runtime }: World): () => number {
   let since: number | undefined;
   const look = (): void => {
     const slice = store.get("endpointslices.discovery.k8s.io", `${NAMESPACE}/usher-1`);
@@ -98,6 +169,7 @@ function watchAbsence({ store, runtime }: World): void {
     runtime.schedule(1_000, look);
   };
   runtime.schedule(1_000, look);
+  return () => (since === undefined ? 0 : runtime.now - since);
 }
 
 function isLeading({ process, live }: Pod): boolean {
@@ -169,17 +241,93 @@ function coveredLabelRemoved({ type, object, previous, key }: StoreEvent, world:
   return undefined;
 }
 
-/** No fail-closed hook may stop the control plane. */
-function lockingHook({ type, object, key }: StoreEvent): string | undefined {
-  if (type === "DELETED") return undefined;
-  for (const entry of listAt(object, "webhooks")) {
-    if (stringAt(entry, "failurePolicy") === "Ignore") continue;
-    const resources = listAt(entry, "rules").flatMap((rule) => listAt(rule, "resources"));
-    const locked = resources.find((one) =>
-      ["*", "*/*", "nodes", "leases", "certificatesigningrequests"].includes(String(one)),
-    );
-    if (locked !== undefined) return `${key} is fail-closed for ${locked}`;
+/** Namespaces in which everything must go on while no replica answers: the control plane's, and usher's own. */
+const VITAL_NAMESPACES = [...controlPlaneOf(DEFAULT_INSTALLATION), NAMESPACE];
+
+/** Kinds by which the control plane works, in its own namespaces. */
+const VITAL_KINDS = [
+  ...["pods", "configmaps", "secrets", "serviceaccounts", "services", "endpoints", "persistentvolumeclaims"],
+  ...["deployments.apps", "daemonsets.apps", "replicasets.apps", "statefulsets.apps"],
+  ...[
+    "jobs.batch",
+    "cronjobs.batch",
+    "endpointslices.discovery.k8s.io",
+    "rolebindings.rbac.authorization.k8s.io",
+  ],
+];
+
+/** Writes that must succeed while no replica answers, because no cluster recovers without them. */
+function vitalWrites(): Attributes[] {
+  const served = servedResources(new Store(), 0);
+  const write = (name: string, namespace: string, object: string, username: string, subresource = "") => {
+    const resource = served.find((one) => storedName(one) === name) as Resource;
+    const { group, version, kind } = resource;
+    const labels = { "kubernetes.io/metadata.name": object };
+    const template = { metadata: {}, spec: { containers: [{ name: "c", image: "c" }] } };
+    const stored: JsonObject = {
+      apiVersion: group === "" ? version : `${group}/${version}`,
+      kind,
+      metadata: {
+        name: object,
+        ...(namespace === "" ? {} : { namespace }),
+        ...(name === "namespaces" ? { labels } : {}),
+      },
+      spec: name === "pods" ? template.spec : { template },
+    };
+    const user = { username, groups: ["system:authenticated"] };
+    const common = { resource, subresource, kind, namespace, name: object, options: {}, dryRun: false, user };
+    return (["CREATE", "UPDATE", "DELETE"] as const).map((operation) => ({
+      ...common,
+      operation,
+      object: operation === "DELETE" ? undefined : stored,
+      oldObject: operation === "CREATE" ? undefined : stored,
+    }));
+  };
+  const manager = "system:kube-controller-manager";
+  return [
+    ...["system:node:edge-1", manager, "admin"].flatMap((user) => [
+      ...write("nodes", "", "edge-1", user),
+      ...write("nodes", "", "edge-1", user, "status"),
+      ...write("certificatesigningrequests.certificates.k8s.io", "", "csr-1", user),
+      // Of nodes and of leaders, wherever they are.
+      ...["kube-node-lease", "default"].flatMap((one) => write(LEASES, one, "edge-1", user)),
+    ]),
+    ...VITAL_NAMESPACES.flatMap((namespace) => [
+      ...write("namespaces", namespace, namespace, manager),
+      ...VITAL_KINDS.flatMap((kind) => write(kind, namespace, "vital", manager)),
+      ...write("pods", namespace, "vital", manager, "status"),
+    ]),
+  ];
+}
+
+/** Hooks that were found to let vital writes pass, without what does not matter for it. */
+const harmless = new Set<string>();
+
+/** No fail-closed hook may stop the control plane: asks its hooks about vital writes, and none of them answers. */
+async function lockingHook({ type, object, resource, key }: StoreEvent): Promise<string | undefined> {
+  const text = JSON.stringify(
+    listAt(object, "webhooks").map((entry) => ({ ...(entry as JsonObject), clientConfig: null })),
+  );
+  if (type === "DELETED" || harmless.has(text)) return undefined;
+  const admission = new Admission({
+    view: {
+      list: (one) => (one === resource ? [object] : []),
+      namespace: (name) => ({ metadata: { name, labels: { "kubernetes.io/metadata.name": name } } }),
+    },
+    call: async () => ({ failed: "no replica answers" }),
+    schedule: () => undefined,
+    uid: () => "uid",
+  });
+  for (const one of vitalWrites()) {
+    const { operation, subresource, namespace, name } = one;
+    const what = [storedName(one.resource), subresource, `${namespace}/${name}`].filter(Boolean).join(" ");
+    try {
+      await (resource.startsWith("mutating") ? admission.mutate(one, []) : admission.validate(one, []));
+    } catch (error) {
+      return `${key} refuses ${operation} of ${what} while no replica answers: ${error}`;
+    }
   }
+  harmless.add(text);
   return undefined;
 }
 

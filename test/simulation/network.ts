@@ -66,8 +66,6 @@ export const GOOD_LINK: Link = {
 /** One way, as in a cluster. */
 const TRANSIT_MS = { least: 0.3, most: 4 };
 
-const DEFAULT_TIMEOUT_MS = 30_000;
-
 /** A request that an API server has processed. */
 interface Processed {
   readonly process: SimulatedProcess;
@@ -128,12 +126,12 @@ export class Network {
   }
 
   /** A client of this process, with the timeout of one request. */
-  clientOf(process: SimulatedProcess, user: ServerRequest["user"], timeoutMs = DEFAULT_TIMEOUT_MS): Client {
+  clientOf(process: SimulatedProcess, user: ServerRequest["user"], timeoutMs: number): Client {
     return {
       server: "https://simulated.invalid",
       request: (method, path, options = {}) =>
         this.#request(process, user, method, path, { timeoutMs, ...options }),
-      stream: (path, options = {}) => this.#stream(process, user, path, options.signal),
+      stream: (path, options = {}) => this.#stream(process, user, path, timeoutMs, options.signal),
       close: () => undefined,
     };
   }
@@ -143,7 +141,7 @@ export class Network {
     user: ServerRequest["user"],
     method: string,
     path: string,
-    options: RequestOptions,
+    options: RequestOptions & { readonly timeoutMs: number },
   ): Promise<ApiResponse> {
     const exchange = this.#exchange<ApiResponse>(process, method, path, options);
     const { body, contentType } = options;
@@ -172,9 +170,9 @@ export class Network {
     process: SimulatedProcess,
     user: ServerRequest["user"],
     path: string,
+    timeoutMs: number,
     signal: AbortSignal | undefined,
   ): Promise<Stream> {
-    const timeoutMs = DEFAULT_TIMEOUT_MS;
     const exchange = this.#exchange<Stream>(process, "WATCH", path, { timeoutMs, ...(signal && { signal }) });
     this.#send(process, exchange, async (server) => {
       if (this.link(process.name).busy) {
@@ -225,10 +223,10 @@ export class Network {
     process: SimulatedProcess,
     method: string,
     path: string,
-    options: RequestOptions,
+    options: RequestOptions & { readonly timeoutMs: number },
   ): Exchange<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
-    const { signal, timeoutMs = DEFAULT_TIMEOUT_MS } = options;
+    const { signal, timeoutMs } = options;
     const what = `${method} ${path}`;
     const connections = this.#connectionsOf(process.name);
     let over = false;

@@ -157,8 +157,6 @@ export class Runtime {
   events = 0;
   /** The first violation or uncaught error ends the run. */
   failure: string | undefined;
-  /** Called after each event, when no promise is pending. */
-  onStep: () => void = () => undefined;
   readonly #queue: SimulatedEvent[] = [];
   #order = 0;
 
@@ -194,7 +192,7 @@ export class Runtime {
   /** Runs events until this time, or until a failure. */
   async run(until: number): Promise<void> {
     let atOnce = 0;
-    await nothingPending();
+    await rejectionsReported();
     while (this.failure === undefined) {
       const next = this.#queue[0];
       if (next === undefined || next.at > until) break;
@@ -209,9 +207,9 @@ export class Runtime {
       }
       this.events += 1;
       this.#perform(next);
-      await nothingPending();
-      this.onStep();
+      await (this.events % REPORTED_EVERY === 0 ? rejectionsReported() : nothingPending());
     }
+    await rejectionsReported();
     this.now = Math.max(this.now, until);
   }
 
@@ -264,10 +262,18 @@ function before(a: SimulatedEvent, b: SimulatedEvent): boolean {
 
 const real = { setImmediate, Date, random: Math.random, now: performance.now.bind(performance) };
 
-/** Resolves when no promise is left to settle: an iteration of Node's event loop, in which nothing else is due. */
+/** Resolves when no promise is left to settle: Node runs a tick after all microtasks. */
 function nothingPending(): Promise<void> {
+  return new Promise((resolve) => process.nextTick(resolve));
+}
+
+/** Node reports promises that were rejected without a handler when no tick is left, so it gets an iteration of its loop. */
+function rejectionsReported(): Promise<void> {
   return new Promise((resolve) => real.setImmediate(resolve));
 }
+
+/** An iteration costs as much as a short event. */
+const REPORTED_EVERY = 20;
 
 /** Milliseconds of the real clock, for measurements of the simulation itself. */
 export const realNow = real.now;
@@ -379,8 +385,6 @@ function memoizeCertificates(): void {
   };
   const { prototype } = X509Certificate;
   const publicKey = Object.getOwnPropertyDescriptor(prototype, "publicKey")?.get;
-  const verify = prototype.verify;
-  const verified = new WeakMap<object, Map<unknown, boolean>>();
   Object.defineProperty(prototype, "publicKey", {
     get(this: object) {
       const known = keys.get(this);
@@ -390,15 +394,19 @@ function memoizeCertificates(): void {
       return key;
     },
   });
-  prototype.verify = function (key) {
-    const known = verified.get(this) ?? new Map<unknown, boolean>();
-    verified.set(this, known);
-    const before = known.get(key);
-    if (before !== undefined) return before;
-    const result = verify.call(this, key);
-    known.set(key, result);
-    return result;
-  };
+  // Of one argument: a key, or a name.
+  for (const name of ["verify", "checkPrivateKey", "checkHost"] as const) {
+    const original = prototype[name] as (this: object, given: unknown) => unknown;
+    const results = new WeakMap<object, Map<unknown, unknown>>();
+    Object.defineProperty(prototype, name, {
+      value(this: object, given: unknown) {
+        const known = results.get(this) ?? new Map<unknown, unknown>();
+        results.set(this, known);
+        if (!known.has(given)) known.set(given, original.call(this, given));
+        return known.get(given);
+      },
+    });
+  }
   const privateKeys = new Map<string, unknown>();
   Object.assign(crypto, {
     X509Certificate: new Proxy(X509Certificate, {

@@ -124,7 +124,7 @@ export interface Scenario {
   readonly replicas: readonly string[];
   /** The projects that a user may have at the start. */
   readonly limit: number;
-  /** Whether the stored certificate is due for renewal at the start. */
+  /** Whether the stored certificate is due for renewal half a minute after the start. */
   readonly renewal: boolean;
   /** Whether the watchdog may open the hooks of project-limit. */
   readonly openable: boolean;
@@ -220,7 +220,7 @@ export function scenarioOf(seed: number): Scenario {
         at: time(),
         call: "churn node",
         name: pick(NODES),
-        writes: 20 + below(200),
+        writes: 20 + below(60),
         what: pick(["status", "taint"] as const),
       }),
     ],
@@ -255,7 +255,7 @@ export function scenarioOf(seed: number): Scenario {
       at,
       call: "churn node",
       name: "edge-1",
-      writes: 200,
+      writes: 80,
       what: pick(["status", "taint"] as const),
     });
     calls.push({

@@ -1,5 +1,7 @@
 /** One run of a scenario, with its checks; and the search for the smallest scenario that still fails. */
 import { createHash } from "node:crypto";
+import { kindResource } from "../../src/core/policy/kind.ts";
+import { modules } from "../../src/modules/all.ts";
 import {
   notReady,
   watchInvariants,
@@ -27,14 +29,29 @@ export interface Outcome {
 }
 
 /** After the last fault: a lease expires, the next leader reads everything, and backoffs end. */
-const RECONCILED_MS = 45_000;
+const RECONCILED_MS = 30_000;
 /** A reservation is released 35 s after the leader has seen it. */
 const RELEASED_MS = 90_000;
+const LOOK_EVERY_MS = 5_000;
 /** Nothing is written any more. */
 const STABLE_MS = 30_000;
 
 /** Written while nothing happens: the lease, and counts. */
 const CONTINUOUS = /^(leases\.coordination\.k8s\.io|events(\.events\.k8s\.io)?|namespaces|endpointslices.*)$/;
+
+/**
+ * Written later by design: the paths of webhooks are replaced up to a minute after a call has failed, a certificate is
+ * used when API servers have trusted it for two minutes, and counts of decisions are collected every ten seconds.
+ */
+const LATER = new Set([
+  ...["secrets", "configmaps"],
+  ...["mutating", "validating"].map((kind) => `${kind}webhookconfigurations.admissionregistration.k8s.io`),
+  ...modules.flatMap(({ kinds }) => kinds.map(kindResource)),
+]);
+const MOST_LATER = 2;
+
+/** Hashing each line by itself would cost more than the lines. */
+const LINES_AT_ONCE = 1_000;
 
 export async function simulate(
   scenario: Scenario,
@@ -44,10 +61,14 @@ export async function simulate(
   await issuePairs();
   const started = realNow();
   const hash = createHash("sha256");
+  const lines: string[] = [];
+  const hashLines = (): void => {
+    hash.update(lines.join("\n"));
+    lines.length = 0;
+  };
   const world = new World(scenario, {
     trace: (line) => {
-      hash.update(line);
-      hash.update("\n");
+      if (lines.push(line) >= LINES_AT_ONCE) hashLines();
       trace?.(line);
     },
   });
@@ -67,10 +88,16 @@ export async function simulate(
     }
   };
   await checked(RECONCILED_MS, notReady, wrongLeader, wrongNode, wrongWebhooks);
-  await checked(RELEASED_MS - RECONCILED_MS, wrongLedger);
+  while (runtime.now - repaired < RELEASED_MS && wrongLedger(world) !== undefined)
+    await checked(LOOK_EVERY_MS);
+  await checked(0, wrongLedger);
   const written: string[] = [];
+  const later = new Map<string, number>();
   const stop = world.store.subscribe(({ resource, type, key, by }) => {
-    if (!CONTINUOUS.test(resource)) written.push(`${type} ${resource} ${key} by ${by}`);
+    const times = (later.get(`${resource} ${key}`) ?? 0) + 1;
+    later.set(`${resource} ${key}`, times);
+    if (CONTINUOUS.test(resource) || (LATER.has(resource) && times <= MOST_LATER)) return;
+    written.push(`${type} ${resource} ${key} by ${by}`);
   });
   await checked(
     STABLE_MS,
@@ -95,6 +122,7 @@ export async function simulate(
   const { failure, events, now } = runtime;
   if (failure !== undefined) world.note(`FAILED ${failure}`);
   activate(undefined);
+  hashLines();
   return {
     failure,
     events,

@@ -62,7 +62,8 @@ function project(object: JsonObject, places: readonly KeptPlace[]): JsonObject {
         here = made;
       }
     }
-    setOwn(here, key, value);
+    // Within a place that is kept as a whole it is there already, and the object is not changed.
+    if (here[key] !== value) setOwn(here, key, value);
   }
   return kept;
 }

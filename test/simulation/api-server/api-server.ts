@@ -31,7 +31,7 @@ import {
   tooLargeVersion,
   tooManyRequests,
 } from "./status.ts";
-import { revisionOf, type Store } from "./store.ts";
+import { revisionOf, type Store, textOf } from "./store.ts";
 import {
   decoded,
   ignoredFields,
@@ -113,7 +113,8 @@ export class ApiServer {
   #seen: number;
   /** The watch cache has no events before this revision. */
   #oldest: number;
-  #served: { readonly revisions: string; readonly resources: readonly Resource[] } | undefined;
+  /** As of the last definition that this server has seen. */
+  #served: readonly Resource[] | undefined;
 
   constructor(store: Store, options: ApiServerOptions) {
     this.#store = store;
@@ -147,6 +148,7 @@ export class ApiServer {
     for (const watch of this.#watches) watch.end();
     this.#advance(this.#store.revision);
     this.#oldest = this.#seen;
+    this.#served = undefined;
   }
 
   /** Forgets events before a revision, as a full watch cache does. @default all */
@@ -194,7 +196,6 @@ export class ApiServer {
     more: Readonly<Record<string, string>> = {},
   ): ApiResponse {
     const isText = typeof body === "string";
-    const text = isText ? body : JSON.stringify(body);
     const headers = {
       "content-type": isText ? "text/plain; charset=utf-8" : "application/json",
       date: new Date(this.#options.now()).toUTCString(),
@@ -203,8 +204,14 @@ export class ApiServer {
         : { warning: [...new Set(warnings)].map((one) => `299 - ${JSON.stringify(one)}`).join(", ") }),
       ...more,
     };
-    // Parsed again: a client never shares a value with the store.
-    return { status, headers, text, body: isText ? undefined : (JSON.parse(text) as Json) };
+    return {
+      status,
+      headers,
+      body: isText ? undefined : body,
+      get text() {
+        return isText ? body : textOf(body as JsonObject);
+      },
+    };
   }
 
   async #serve(request: ApiRequest, warnings: string[]): Promise<{ status: number; body: Json }> {
@@ -252,6 +259,7 @@ export class ApiServer {
     if (revision <= this.#seen) return;
     const events = this.#store.eventsAfter(this.#seen).filter((one) => one.revision <= revision);
     this.#seen = revision;
+    if (events.some(({ resource }) => resource === DEFINITIONS)) this.#served = undefined;
     for (const watch of [...this.#watches]) watch.advance(events, revision);
     for (const check of [...this.#waiting]) check();
   }
@@ -271,11 +279,8 @@ export class ApiServer {
   }
 
   #resources(): readonly Resource[] {
-    const crds = this.#store.list("customresourcedefinitions.apiextensions.k8s.io", this.#seen);
-    const revisions = crds.map(({ object }) => revisionOf(object)).join(" ");
-    if (this.#served?.revisions !== revisions)
-      this.#served = { revisions, resources: servedResources(this.#store, this.#seen) };
-    return this.#served.resources;
+    this.#served ??= servedResources(this.#store, this.#seen);
+    return this.#served;
   }
 
   /** As the server's informer has it; a namespace that is not there yet is looked up. */
@@ -799,6 +804,8 @@ export class ApiServer {
   }
 }
 
+const DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io";
+
 const LIST_OPTIONS = { group: "meta.k8s.io", resource: "", kind: "ListOptions" };
 
 const SUBRESOURCES: Readonly<Record<string, readonly string[]>> = {
@@ -825,7 +832,8 @@ function apiVersionOf({ group, version }: Resource): string {
 }
 
 function inVersion(resource: Resource, object: JsonObject): JsonObject {
-  return { ...object, apiVersion: apiVersionOf(resource) };
+  const apiVersion = apiVersionOf(resource);
+  return object["apiVersion"] === apiVersion ? object : { ...object, apiVersion };
 }
 
 /** Items of built-in kinds have no type of their own. */

@@ -7,6 +7,8 @@ export function discoveryDocument(
   served: readonly Resource[],
   version: string,
 ): Json | undefined {
+  // Objects have longer paths.
+  if (path.split("/", 5).length > 4) return undefined;
   if (["/readyz", "/livez", "/healthz"].includes(path)) return "ok";
   const [, major = "1", minor = "0"] = /^v(\d+)\.(\d+)/.exec(version) ?? [];
   if (path === "/version") return { major, minor, gitVersion: version, platform: "linux/amd64" };

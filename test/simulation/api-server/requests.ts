@@ -19,7 +19,7 @@ export function parseResourcePath(url: URL, served: readonly Resource[]): Resour
   const [api, ...rest] = url.pathname.split("/").slice(1).map(decodeURIComponent);
   const [group = "", version, ...segments] = api === "api" ? ["", ...rest] : rest;
   const find = (name: string | undefined): Resource | undefined =>
-    served.find((one) => one.group === group && one.version === version && one.resource === name);
+    byPath(served).get(`${group}/${version}/${name}`);
   const query = url.searchParams;
   const [first, second = "", third, fourth = "", fifth = ""] = segments;
   const inNamespace = first === "namespaces" && third !== undefined ? find(third) : undefined;
@@ -27,10 +27,21 @@ export function parseResourcePath(url: URL, served: readonly Resource[]): Resour
     return { resource: inNamespace, namespace: second, name: fourth, subresource: fifth, query };
   const resource = find(first);
   const isObjectOfNamespace = resource?.namespaced === true && second !== "";
-  const isServed = served.some((one) => one.group === group && one.version === version);
-  if ((api !== "api" && api !== "apis") || !isServed) throw pageNotFound();
+  const isServed = resource ?? served.find((one) => one.group === group && one.version === version);
+  if ((api !== "api" && api !== "apis") || isServed === undefined) throw pageNotFound();
   if (resource === undefined || isObjectOfNamespace) throw noSuchResource();
   return { resource, namespace: "", name: second, subresource: third ?? "", query };
+}
+
+const indexes = new WeakMap<readonly Resource[], ReadonlyMap<string, Resource>>();
+
+/** By group, version and plural. */
+function byPath(served: readonly Resource[]): ReadonlyMap<string, Resource> {
+  const known =
+    indexes.get(served) ??
+    new Map(served.map((one) => [`${one.group}/${one.version}/${one.resource}`, one] as const));
+  indexes.set(served, known);
+  return known;
 }
 
 /** Whether an object is selected by the query's labelSelector and fieldSelector. */

@@ -72,6 +72,7 @@ const BUILT_IN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     statefulsets: "StatefulSet nsgu",
   },
   "batch/v1": { cronjobs: "CronJob nsgu", jobs: "Job nsgu" },
+  "certificates.k8s.io/v1": { certificatesigningrequests: "CertificateSigningRequest sg" },
   "coordination.k8s.io/v1": { leases: "Lease nc" },
   "discovery.k8s.io/v1": { endpointslices: "EndpointSlice ngu" },
   "events.k8s.io/v1": { events: "Event nuc" },

@@ -23,7 +23,7 @@ interface Version {
 
 /**
  * What etcd holds: objects by key, one revision counter for all of them, and the history since the last compaction.
- * Objects are immutable: a write stores a new one.
+ * Objects are frozen: readers share them, and a write stores a new one.
  */
 export class Store {
   readonly #versions = new Map<string, Map<string, Version[]>>();
@@ -93,7 +93,7 @@ export class Store {
     if (base === undefined) return "conflict";
     this.#revision += 1;
     const revision = this.#revision;
-    const stored = withVersion(base, revision);
+    const stored = frozen(withVersion(base, revision));
     const keys = this.#versions.get(resource) ?? new Map<string, Version[]>();
     this.#versions.set(resource, keys);
     const versions = keys.get(key) ?? [];
@@ -140,4 +140,20 @@ function stateAt(versions: readonly Version[] | undefined, revision: number): Js
 function withVersion(object: JsonObject, revision: number): JsonObject {
   const metadata = object["metadata"] as JsonObject;
   return { ...object, metadata: { ...metadata, resourceVersion: String(revision) } };
+}
+
+function frozen<T>(value: T): T {
+  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
+  for (const one of Object.values(value)) frozen(one);
+  return Object.freeze(value);
+}
+
+const texts = new WeakMap<object, string>();
+
+/** JSON, made once for each stored object: all watches and readers get the same text. */
+export function textOf(object: object): string {
+  if (!Object.isFrozen(object)) return JSON.stringify(object);
+  const known = texts.get(object) ?? JSON.stringify(object);
+  texts.set(object, known);
+  return known;
 }

@@ -275,16 +275,17 @@ export function isLastFinalizerGone(resource: Resource, object: JsonObject): boo
 
 /** Whether two states differ in nothing but the times of managedFields. */
 export function isSameState(a: JsonObject, b: JsonObject): boolean {
-  return equal(withoutTimes(a), withoutTimes(b));
+  return equal(withoutRecord(a), withoutRecord(b)) && equal(recordOf(a), recordOf(b));
 }
 
-function withoutTimes(object: JsonObject): JsonObject {
-  const metadata = object["metadata"] as JsonObject;
-  const managedFields = listAt(metadata, "managedFields").map((entry) => ({
-    ...(entry as JsonObject),
-    time: "",
-  }));
-  const byText = (one: Json): string => JSON.stringify(one);
-  managedFields.sort((x, y) => (byText(x) < byText(y) ? -1 : 1));
-  return { ...object, metadata: { ...metadata, resourceVersion: "", managedFields } };
+function withoutRecord(object: JsonObject): JsonObject {
+  const { managedFields: _record, resourceVersion: _version, ...metadata } = object["metadata"] as JsonObject;
+  return { ...object, metadata };
+}
+
+/** The managedFields by their text, without times. */
+function recordOf(object: JsonObject): Json {
+  return listAt(object, "metadata", "managedFields")
+    .map((entry) => JSON.stringify({ ...(entry as JsonObject), time: "" }))
+    .sort();
 }

@@ -1,7 +1,7 @@
 import type { Stream } from "../../../src/cluster/client/client.ts";
 import type { Json, JsonObject } from "../../../src/core/json.ts";
 import type { Selects } from "./requests.ts";
-import type { StoreEvent } from "./store.ts";
+import { type StoreEvent, textOf } from "./store.ts";
 
 /** Lines that are sent one after another until the stream ends. */
 export class LineQueue {
@@ -9,9 +9,9 @@ export class LineQueue {
   #waiting: (() => void) | undefined;
   #ended = false;
 
-  push(line: Json): void {
+  push(type: string, object: JsonObject): void {
     if (this.#ended) return;
-    this.#lines.push(JSON.stringify(line));
+    this.#lines.push(`{"type":"${type}","object":${textOf(object)}}`);
     this.#wake();
   }
 
@@ -87,7 +87,7 @@ export class Watch {
   }
 
   sendInitial(objects: readonly JsonObject[], endAt: number | undefined): void {
-    for (const object of objects) this.queue.push({ type: "ADDED", object: this.#options.convert(object) });
+    for (const object of objects) this.queue.push("ADDED", this.#options.convert(object));
     this.#initialEnd = endAt;
   }
 
@@ -101,7 +101,7 @@ export class Watch {
   }
 
   fail(status: JsonObject): void {
-    this.queue.push({ type: "ERROR", object: status });
+    this.queue.push("ERROR", status);
     this.end();
   }
 
@@ -126,11 +126,13 @@ export class Watch {
     const was = previous !== undefined && selects(previous);
     const is = type !== "DELETED" && selects(object);
     if (!was && !is) return;
+    if (is) {
+      this.queue.push(was ? "MODIFIED" : "ADDED", convert(object));
+      return;
+    }
     // An object that leaves the selection is sent as it was, with the new version.
-    const metadata = { ...(previous?.["metadata"] as JsonObject) };
-    const last = { ...previous, metadata: { ...metadata, resourceVersion: versionOf(object) } };
-    if (!is) this.queue.push({ type: "DELETED", object: convert(last) });
-    else this.queue.push({ type: was ? "MODIFIED" : "ADDED", object: convert(object) });
+    const metadata = { ...(previous?.["metadata"] as JsonObject), resourceVersion: versionOf(object) };
+    this.queue.push("DELETED", convert({ ...previous, metadata }));
   }
 
   #sendBookmark(annotations?: JsonObject): void {
@@ -140,7 +142,7 @@ export class Watch {
       resourceVersion: String(this.#revision),
       ...(annotations === undefined ? {} : { annotations }),
     };
-    this.queue.push({ type: "BOOKMARK", object: { ...this.#options.bookmark(), metadata } });
+    this.queue.push("BOOKMARK", { ...this.#options.bookmark(), metadata });
   }
 
   #repeatBookmarks(): void {
