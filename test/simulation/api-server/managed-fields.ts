@@ -395,10 +395,15 @@ function prune(
     // The name of the object is always applied, so that its metadata stays.
     const isMetadata = path.length === 0 && part === "f:metadata";
     if (isField ? !isMetadata && !isEmpty(lost) && isEmpty(kept) : lost.own) continue;
-    const left = prune(one, lost, kept, shape, step(path, part));
-    // Empty lists are fields of no manager: a map with nothing else goes, even if a manager owns the map.
-    const isNothing = left === undefined || (!isEmpty(lost) && isEmpty(setOf(left, shape, step(path, part))));
-    if (!isNothing) result.set(part, left);
+    const here = step(path, part);
+    // Empty lists are fields of no manager: a map that is owned without a field, and has one, goes as well.
+    const hasEmptyList = (value: Json): boolean =>
+      [...(elements(value, shape, here) ?? [])].some(([inside, it]) =>
+        isEmpty(setOf(it, shape, step(here, inside))),
+      );
+    if (!isMetadata && !isEmpty(lost) && kept.parts.size === 0 && hasEmptyList(one)) continue;
+    const left = prune(one, lost, kept, shape, here);
+    if (left !== undefined) result.set(part, left);
   }
   if (result.size > 0 || inner.size === 0 || path.length === 0) return rebuilt(result, Array.isArray(value));
   return isEmpty(owned) ? undefined : null;
