@@ -35,7 +35,7 @@ async function metrics(): Promise<Page> {
 /** Readers that wait for the decisions after a number. */
 const readers = new Map<number, PromiseWithResolvers<Page>>();
 
-/** Names of users and objects are for this machine's person alone, and for no site that its browser shows. */
+/** Only the user of this machine may see names of users and objects, and no site in the user's browser. */
 function decisionsAfter(query: string, host: string): Page | Promise<Page> {
   if (!work.decisions || !/^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/.test(host)) return UNKNOWN_PAGE;
   const after = Number(new URLSearchParams(query).get("after") ?? 0) || 0;

@@ -170,7 +170,7 @@ function undecodableResponse({ uid, message, details }: Undecodable, { phase }: 
   );
 }
 
-/** An error outside every module. The hooks' failure modes decide: one fail-closed hook that matches the request denies it. */
+/** An error outside of all modules. The hooks' failure modes decide: one fail-closed hook that matches the request denies it. */
 function internalErrorResponse({ hooks, phase }: Route, request: AdmissionRequest): HttpResponse {
   const wanted = hooks.filter((hook) => hookWants(hook, request));
   if (wanted.some((hook) => hook.failure === "closed")) {

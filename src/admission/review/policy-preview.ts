@@ -91,7 +91,7 @@ export class PolicyPreview {
   }
 }
 
-/** Each page is asked for while the one before it is judged. Ends early where the time is over: not all was read then. */
+/** Requests each page while the previous one is evaluated. Ends early if the time is over: then not all pods were read. */
 async function* podPages(
   host: Host,
   namespace: string | undefined,
@@ -120,7 +120,7 @@ async function* podPages(
   }
 }
 
-/** A source that does not keep to the timeout is not waited for: then `undefined`. */
+/** `undefined` if the source does not keep to the timeout. */
 async function inTime<Value>(
   ms: number,
   ask: (timeoutMs: number) => Promise<Value>,

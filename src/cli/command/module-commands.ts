@@ -34,7 +34,7 @@ interface Place {
   readonly io: Io;
   readonly outcome: Outcome;
   readonly declaration: ModuleDeclaration;
-  /** What the user types before the name: `usher placement`. */
+  /** The words that the user types before the name: `usher placement`. */
   readonly path: string;
 }
 

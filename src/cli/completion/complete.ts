@@ -13,7 +13,7 @@ import { program } from "../program.ts";
 import { writtenKinds } from "../schema/json-schemas.ts";
 
 /**
- * What may follow on a command line, in the protocol of kubectl's own completion: a candidate a line, a tab and its description, and at
+ * The words that may follow on a command line, in the protocol of kubectl's own completion: a candidate a line, a tab and its description, and at
  * the end `:4`, or `:0` where files fit as well. Never fails and never calls a cluster: a shell waits for each key.
  */
 export async function complete(words: readonly string[], io: Io): Promise<void> {

@@ -56,7 +56,7 @@ export class Draft {
   readonly #old: JsonObject | undefined;
   readonly #edits: Edit[] = [];
   readonly #undos: Undo[] = [];
-  /** The module whose findings are being recorded. Set by the engine. */
+  /** The module whose findings are being recorded. Set by evaluate-hooks.ts. */
   author = "";
 
   constructor(object: JsonObject, old?: JsonObject) {

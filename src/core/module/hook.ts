@@ -68,6 +68,7 @@ export interface Hook {
   readonly reinvocation?: "Never" | "IfNeeded";
 }
 
+/** The name by which the API server calls a hook. */
 export function askedName({ askedAs, name }: Hook): string {
   return askedAs ?? name;
 }

@@ -237,7 +237,7 @@ describe("a controller's copy", () => {
 describe("the size of all annotations", () => {
   const claim = { placement: [{ policy: "K/forged", set: ["/a"] }] };
 
-  /** An object with so many other annotations that a provenance of `room` bytes just fits. */
+  /** An object whose other annotations leave room for a provenance of exactly `room` bytes. */
   const filled = (room: number, forged?: Json): JsonObject => {
     const padding = ANNOTATIONS_LIMIT - PROVENANCE.length - room - "filler".length;
     const text = forged === undefined ? {} : { [PROVENANCE]: JSON.stringify(forged) };

@@ -363,7 +363,7 @@ function tokensOf(element: Json): Tokens {
   return tokens;
 }
 
-/** Whether one of these has all that an element has. */
+/** Whether one of these has every token of an element. */
 function includesElement(elements: readonly Tokens[], element: Json): boolean {
   if (elements.length === 0) return false;
   const wanted = tokensOf(element);

@@ -22,16 +22,16 @@ interface ManagedObjectsOptions {
   readonly drift: Drift;
   readonly log: Log;
   readonly version: string;
-  /** Whether all policies are read: before that nothing can be said to be unwanted. */
+  /** Whether all policies are read: before that no object counts as unwanted. */
   readonly ready?: () => boolean;
-  /** What they belong to; where there is nothing, none is written. */
+  /** Their owner; without one, no object is written. */
   readonly ownership: () => AnchorOwnership | undefined;
 }
 
-/** Creates, repairs and deletes the objects that modules declare, as the view of the moment asks for them. */
+/** Creates, repairs and deletes the objects that modules declare for the current view. */
 export class ManagedObjectsController {
   readonly #options: ManagedObjectsOptions;
-  /** What was desired when all of it was last applied. */
+  /** The desired objects when all of them were last applied. */
   #applied: readonly ManagedSet[] | undefined;
 
   constructor(options: ManagedObjectsOptions) {
@@ -50,7 +50,7 @@ export class ManagedObjectsController {
     }));
   }
 
-  /** Reconciles only where the view asks for something else than before. */
+  /** Reconciles only if the desired objects have changed. */
   async follow(may: () => boolean): Promise<void> {
     const ownership = this.#options.ownership();
     if (ownership === undefined || !this.#manages) return;
@@ -76,7 +76,7 @@ export class ManagedObjectsController {
     const failures: unknown[] = [];
     const refused: Refused[] = [];
     for (const set of sets) {
-      // Objects of one module that can't be written must not hold up those of another.
+      // Objects of one module that can't be written must not block those of another.
       await this.#reconcileSet(set, ownership, may, refused).catch(
         (error: unknown) => void failures.push(error),
       );
@@ -87,7 +87,7 @@ export class ManagedObjectsController {
     if (may()) this.#applied = sets;
   }
 
-  /** Somebody else writes them, with labels and owners of their own: only what differs beside these is reported. */
+  /** Another tool writes them, with its own labels and owners: only other differences are reported. */
   async #compare(): Promise<void> {
     const { assembly, version, objects, drift } = this.#options;
     const found = [];

@@ -1,6 +1,6 @@
 // How long no replica was ready, as far as it was observed. watchdog.ts decides by it. Pure: state and observation in, state out.
 
-/** What was seen of the replicas at one time. */
+/** The state of the replicas at one time. */
 export interface ReplicaObservation {
   /** Milliseconds of a clock that is never set. */
   readonly at: number;
@@ -15,7 +15,7 @@ export interface Absence {
   readonly last: ReplicaObservation;
 }
 
-/** What a watchdog leaves to the next one. */
+/** The record that a watchdog leaves for the next one. */
 export interface AbsenceRecord {
   readonly observedMs: number;
   readonly version: string;
@@ -42,7 +42,7 @@ export function observe(absence: Absence, seen: ReplicaObservation): Absence {
   return { observedMs: isSame(seen.version, last.version) ? observedMs : 0, last: seen };
 }
 
-/** Without any slice there is no version that would have changed. */
+/** Without slices there is no version to compare. */
 function isSame(version: string, before: string): boolean {
   return version !== "" && version === before;
 }

@@ -26,7 +26,7 @@ interface WatchdogOptions {
   readonly client: Pick<Client, "request">;
   readonly namespace: string;
   readonly openAfterMs: number;
-  /** After which policies of the API server stand in for webhooks, where a module has such. */
+  /** The time after which policies of the API server stand in for webhooks, if a module has such policies. */
   readonly fallbackAfterMs: number;
   readonly log: Log;
   readonly publish: (events: readonly EventToWrite[]) => void;

@@ -8,7 +8,7 @@ import type { DeduplicatedLog } from "../deduplicated-log.ts";
 import type { Objects } from "../install/apply.ts";
 import { type ManagerName, managerOf } from "../install/manager.ts";
 
-/** Argo CD deletes no object that has an owner, and Gardener takes owners away, every minute. */
+/** Argo CD deletes no object that has an owner, and Gardener removes owners every minute. */
 const OWNERLESS: ReadonlySet<ManagerName | undefined> = new Set(["Argo CD", "Gardener"]);
 
 interface AnchorOptions {
@@ -35,7 +35,7 @@ export class Anchor {
     this.#ownership = undefined;
   }
 
-  /** As of the last reconcile; nothing where nothing may be written. */
+  /** As of the last reconcile; absent if nothing may be written. */
   get ownership(): AnchorOwnership | undefined {
     return this.#ownership;
   }
@@ -87,7 +87,7 @@ export class Anchor {
     }
   }
 
-  /** Usher's Namespace among the anchor's owners, of which others may have added some. */
+  /** Usher's Namespace among the anchor's owners, to which other tools may have added theirs. */
   async #adopt(found: JsonObject, home: JsonObject | undefined, may: () => boolean): Promise<void> {
     const { objects, deduplicated } = this.#options;
     const stored = listAt(found, "metadata", "ownerReferences");
@@ -99,7 +99,7 @@ export class Anchor {
       await objects.patch(found, [{ op: "add", path: "/metadata/ownerReferences", value }]);
       deduplicated.succeeded("owner of the anchor");
     } catch (error) {
-      // Webhooks still go with the anchor.
+      // Webhooks are still deleted with the anchor.
       deduplicated.failed(
         "owner of the anchor",
         error,
@@ -109,7 +109,7 @@ export class Anchor {
   }
 }
 
-/** Roles of before the anchor: what exists is kept as it was then, with the namespace as its owner. */
+/** The roles are of a version before the anchor: existing objects keep the namespace as their owner. */
 function legacy(home: JsonObject | undefined): AnchorOwnership | undefined {
   return home === undefined || isBeingDeleted(home)
     ? undefined
@@ -132,7 +132,7 @@ export interface AnchorOwnership {
   readonly creates: boolean;
 }
 
-/** With the owner goes all that could answer or repair, so the garbage collector removes these objects with it. */
+/** Without the owner nothing could answer or repair, so the garbage collector removes these objects with it. */
 export function ownedBy({ owner }: AnchorOwnership, objects: readonly JsonObject[]): readonly JsonObject[] {
   return objects.map((object) => {
     const metadata = isObject(object["metadata"]) ? object["metadata"] : {};

@@ -24,7 +24,7 @@ export function announcementName(replica: string): string {
   return `usher-hooks-${replica}`;
 }
 
-/** How a replica is asked: `validate/placement-enforcement`. */
+/** How the API server calls a hook: `validate/placement-enforcement`. */
 export function hookKey(hook: Hook): string {
   return `${hook.phase}/${askedName(hook)}`;
 }
