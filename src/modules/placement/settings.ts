@@ -7,7 +7,7 @@ import { type Principal, parsePrincipal } from "../../core/kubernetes/principals
 import { BUILT_IN_WORKLOADS, type WorkloadKind } from "../../core/kubernetes/workloads.ts";
 
 const BUILT_IN = BUILT_IN_WORKLOADS.map(resourceName);
-const BUILT_IN_GROUPS = new Set(BUILT_IN_WORKLOADS.map(({ group }) => group));
+const BUILT_IN_GROUPS: ReadonlySet<string> = new Set(BUILT_IN_WORKLOADS.map(({ group }) => group));
 
 const resource = z.string().refine(isWorkload, {
   error: `must be one of ${BUILT_IN.join(", ")}, or a kind of spec.workloads such as rollouts.argoproj.io`,

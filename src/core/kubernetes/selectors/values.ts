@@ -23,7 +23,7 @@ class OneValue implements Values {
   }
 }
 
-const NONE: Values = new Set();
+const NONE: ReadonlySet<string> = new Set();
 
 export function valuesOf(list: readonly string[]): Values {
   const [first] = list;

@@ -148,7 +148,7 @@ function withoutConsumed(
 }
 
 /** The immutable fields of a pod's spec that accepts nothing new. */
-const FIXED = new Set(
+const FIXED: ReadonlySet<string> = new Set(
   CRITERIA.filter(({ mutability }) => !mutability.ungatedPod).map(({ path }) => String(path[0])),
 );
 

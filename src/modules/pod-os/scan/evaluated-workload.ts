@@ -109,7 +109,12 @@ export function policyText({ level, version }: LevelVersion): string {
 }
 
 /** Kinds with a default of one replica in the API server. */
-const DEFAULT_ONE = new Set(["Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"]);
+const DEFAULT_ONE: ReadonlySet<string> = new Set([
+  "Deployment",
+  "ReplicaSet",
+  "StatefulSet",
+  "ReplicationController",
+]);
 
 function replicasOf(object: JsonObject, kind: string): number | undefined {
   const replicas = own(object["spec"], "replicas");
