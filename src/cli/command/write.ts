@@ -4,6 +4,7 @@ import type { ResourceResolver } from "../../cluster/client/discovery.ts";
 import type { SendWrite } from "../../cluster/controller/planned-writes.ts";
 import { changesBetween } from "../../core/drift/changes.ts";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
+import { WRITE_METADATA, withoutMetadata } from "../../core/kubernetes/object.ts";
 import type { PlannedChange, WriteOutcome } from "../../core/module/command.ts";
 import type { PlannedWrite } from "../../core/module/reconciler.ts";
 
@@ -85,14 +86,12 @@ function verbOf(write: PlannedWrite): string {
 function difference(stored: JsonObject | undefined, written: JsonObject | undefined): WriteOutcome {
   if (stored === undefined) return { changes: ["+ created"] };
   if (written === undefined) return { changes: ["- deleted"] };
-  return { changes: changesBetween(content(stored), content(written)) };
-}
-
-/** Without fields that the API server changes at every write. */
-function content(object: JsonObject): JsonObject {
-  const metadata = isObject(object["metadata"]) ? object["metadata"] : {};
-  const { managedFields: _managers, resourceVersion: _version, generation: _generation, ...kept } = metadata;
-  return { ...object, metadata: kept };
+  return {
+    changes: changesBetween(
+      withoutMetadata(stored, WRITE_METADATA),
+      withoutMetadata(written, WRITE_METADATA),
+    ),
+  };
 }
 
 /** Warnings of the API server and webhooks: `299 - "text"`, several on one line. */

@@ -12,7 +12,13 @@ import { Placements, SCHEDULING_LISTS } from "../../core/foresight/node-reach.ts
 import { requestFor, storedWorkloads } from "../../core/foresight/stored-workloads.ts";
 import { World } from "../../core/foresight/world.ts";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
-import { nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
+import {
+  groupVersionOf,
+  nameOf,
+  namespaceOf,
+  SERVER_METADATA,
+  withoutMetadata,
+} from "../../core/kubernetes/object.ts";
 import type { Assembly } from "../../core/module/assembly.ts";
 import type { LensAnswer } from "../../core/module/dashboard.ts";
 import type { Tone } from "../../core/module/shown.ts";
@@ -506,24 +512,17 @@ function refOf(object: JsonObject): Model.ObjectRef {
 }
 
 function workloadOf(object: JsonObject, { installation }: Assembly) {
-  const apiVersion = stringAt(object, "apiVersion") ?? "";
-  const group = apiVersion.includes("/") ? apiVersion.slice(0, apiVersion.indexOf("/")) : "";
+  const { group } = groupVersionOf(stringAt(object, "apiVersion"));
   return installation.workloads.byKind(group, stringAt(object, "kind") ?? "");
 }
 
 /** An object for editing. Of a node only the fields that people change. */
 function editable(object: JsonObject): JsonObject {
-  const { status: _status, ...rest } = shown(object);
-  const metadata = isObject(rest["metadata"]) ? rest["metadata"] : {};
-  const {
-    uid: _uid,
-    creationTimestamp: _created,
-    generation: _generation,
-    managedFields: _managers,
-    resourceVersion: _version,
-    ownerReferences: _owners,
-    ...kept
-  } = metadata;
+  const { status: _status, ...rest } = withoutMetadata(shown(object), [
+    ...SERVER_METADATA,
+    "ownerReferences",
+  ]);
+  const kept = isObject(rest["metadata"]) ? rest["metadata"] : {};
   const isEmptyObject = (value: unknown) => isObject(value) && Object.keys(value).length === 0;
   const shownMetadata = Object.fromEntries(Object.entries(kept).filter(([, value]) => !isEmptyObject(value)));
   const { apiVersion, kind, metadata: _metadata, ...body } = rest;

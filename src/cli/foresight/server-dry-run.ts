@@ -4,7 +4,7 @@ import { createKindPaths } from "../../cluster/client/discovery.ts";
 import { changesBetween } from "../../core/drift/changes.ts";
 import { at, isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { admissionDefaults, defaulted } from "../../core/kubernetes/defaults/defaults.ts";
-import { groupVersionOf } from "../../core/kubernetes/object.ts";
+import { groupVersionOf, SERVER_METADATA, withoutMetadata } from "../../core/kubernetes/object.ts";
 import { specPath, type WorkloadTable } from "../../core/kubernetes/workloads.ts";
 import { beforeUsher } from "../../core/provenance/before.ts";
 import { CallError, EXIT } from "../exit.ts";
@@ -70,16 +70,7 @@ export async function serverDryRun(
 /** Server-side apply accepts neither versions nor managers. */
 function sentObject(object: JsonObject): JsonObject {
   const { status: _status, ...rest } = object;
-  const metadata = isObject(rest["metadata"]) ? rest["metadata"] : {};
-  const {
-    managedFields: _managers,
-    resourceVersion: _version,
-    uid: _uid,
-    generation: _generation,
-    creationTimestamp: _created,
-    ...kept
-  } = metadata;
-  return { ...rest, metadata: kept };
+  return withoutMetadata(rest, SERVER_METADATA);
 }
 
 function resultOf(

@@ -5,7 +5,7 @@ import { resourceName } from "../../core/decision/request.ts";
 import { requestFor, storedWorkloads } from "../../core/foresight/stored-workloads.ts";
 import { World } from "../../core/foresight/world.ts";
 import { isObject, type Json, type JsonObject, stringAt } from "../../core/json.ts";
-import { nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
+import { nameOf, namespaceOf, WRITE_METADATA, withoutMetadata } from "../../core/kubernetes/object.ts";
 import { readsOf } from "../../core/module/module.ts";
 import { kindResource } from "../../core/policy/kind.ts";
 import { PROVENANCE } from "../../core/provenance/annotation.ts";
@@ -133,14 +133,8 @@ function sourceObjects({ assembly }: World): JsonObject[] {
 
 /** Fields that the API server writes into every object, and fields that no decision depends on. */
 function withoutServerFields({ status: _status, ...object }: JsonObject): JsonObject {
-  const metadata = isObject(object["metadata"]) ? object["metadata"] : {};
-  const {
-    uid: _uid,
-    resourceVersion: _version,
-    generation: _generation,
-    managedFields: _managed,
-    ...rest
-  } = metadata;
+  const { metadata } = withoutMetadata(object, [...WRITE_METADATA, "uid"]);
+  const rest = isObject(metadata) ? metadata : {};
   const { [PROVENANCE]: _provenance, ...annotations } = isObject(rest["annotations"])
     ? rest["annotations"]
     : {};

@@ -1,5 +1,6 @@
 import type { EventToWrite, ObjectReference } from "../../core/decision/finding.ts";
 import { stringAt } from "../../core/json.ts";
+import { groupVersionOf } from "../../core/kubernetes/object.ts";
 import type { WorkloadTable } from "../../core/kubernetes/workloads.ts";
 import { StatusError } from "../client/api-response.ts";
 import type { Client } from "../client/client.ts";
@@ -25,7 +26,7 @@ export function createFindLive(client: Client, workloads: WorkloadTable): FindLi
 }
 
 function servedAs(apiVersion: string, kind: string, workloads: WorkloadTable): ServedResource | undefined {
-  const group = apiVersion.includes("/") ? apiVersion.slice(0, apiVersion.indexOf("/")) : "";
+  const { group } = groupVersionOf(apiVersion);
   const resource = group === "" && Object.hasOwn(CLUSTER_SCOPED, kind) ? CLUSTER_SCOPED[kind] : undefined;
   if (resource !== undefined) return { group, version: "v1", resource, namespaced: false };
   const workload = workloads.byKind(group, kind);

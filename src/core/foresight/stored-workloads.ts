@@ -1,5 +1,5 @@
 import { type AdmissionRequest, resourceName } from "../decision/request.ts";
-import { isObject, type Json, type JsonObject } from "../json.ts";
+import { isObject, type JsonObject } from "../json.ts";
 import { admissionDefaults, defaulted } from "../kubernetes/defaults/defaults.ts";
 import {
   controllerOf,
@@ -8,6 +8,8 @@ import {
   isMirrorPod,
   nameOf,
   namespaceOf,
+  SERVER_METADATA,
+  withoutMetadata,
 } from "../kubernetes/object.ts";
 import { isFinished, unboundSpec } from "../kubernetes/pod-state.ts";
 import type { WorkloadKind } from "../kubernetes/workloads.ts";
@@ -53,16 +55,6 @@ export function storedWorkloads(world: World, namespace?: string): StoredWorkloa
   );
 }
 
-/** Metadata that the API server and controllers write into a stored object. */
-const WRITTEN_BY_SERVER = [
-  "uid",
-  "resourceVersion",
-  "generation",
-  "creationTimestamp",
-  "managedFields",
-  "selfLink",
-];
-
 interface RequestOptions {
   readonly priorityClasses: readonly JsonObject[];
   /** The object is a manifest, not a stored object. @default false */
@@ -78,16 +70,13 @@ export function requestFor(
   workload: WorkloadKind,
   { priorityClasses, written = false }: RequestOptions,
 ): AdmissionRequest {
-  const { status: _status, ...original } = beforeUsher(object).object;
-  const metadata: Record<string, Json | undefined> = {
-    ...(isObject(original["metadata"]) ? original["metadata"] : {}),
-  };
-  for (const field of WRITTEN_BY_SERVER) delete metadata[field];
+  const { status: _status, ...rest } = beforeUsher(object).object;
+  const original = withoutMetadata(rest, SERVER_METADATA);
   const isPod = workload.template.length === 0;
   const { spec } = original;
   // The scheduler has set the node of a stored pod; its author that of a manifest.
   const unbound = isPod && !written && isObject(spec) ? { spec: unboundSpec(spec) } : {};
-  const filled = defaulted({ ...original, metadata, ...unbound }, workload);
+  const filled = defaulted({ ...original, ...unbound }, workload);
   const { group, version, kind, resource } = workload;
   return {
     uid: "foresight",

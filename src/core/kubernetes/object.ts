@@ -30,6 +30,26 @@ export function annotationsOf(object: JsonObject): JsonObject | undefined {
   return isObject(annotations) ? annotations : undefined;
 }
 
+/** Fields of metadata that the API server writes into every object. */
+export const SERVER_METADATA = [
+  "uid",
+  "resourceVersion",
+  "generation",
+  "creationTimestamp",
+  "managedFields",
+  "selfLink",
+] as const;
+
+/** Fields of metadata that the API server changes at a write. */
+export const WRITE_METADATA = ["managedFields", "resourceVersion", "generation"] as const;
+
+/** A copy of the object without these fields of its metadata. */
+export function withoutMetadata(object: JsonObject, fields: readonly string[]): JsonObject {
+  const metadata = isObject(object["metadata"]) ? object["metadata"] : {};
+  const kept = Object.entries(metadata).filter(([field]) => !fields.includes(field));
+  return { ...object, metadata: Object.fromEntries(kept) };
+}
+
 /** `apps/v1` is version v1 of the group apps; `v1` alone belongs to the core group, whose name is empty. */
 export function groupVersionOf(apiVersion: string | undefined): { group: string; version: string } {
   if (apiVersion === undefined) return { group: "", version: "" };

@@ -5,6 +5,7 @@
 
 import type { JsonObject } from "../../core/json.ts";
 import { admissionPolicy, celString, celValue, selectorObject } from "../../core/kubernetes/cel.ts";
+import { admittedAtRegistration } from "../../core/kubernetes/node-label-keys.ts";
 import type { Requirement } from "../../core/kubernetes/selectors/label-selector.ts";
 import {
   type CompileContext,
@@ -16,7 +17,6 @@ import {
 import { pointer } from "../../core/path.ts";
 import type { PolicyRef } from "../../core/policy/policy-ref.ts";
 import { writtenTaint } from "./desired/difference.ts";
-import { admittedAtRegistration } from "./rules/label-keys.ts";
 import { owns } from "./rules/ownership.ts";
 import { compareRules, type NodeRule, type RuledTaint } from "./rules/rule.ts";
 import { RuleIndex, type RulePolicy } from "./rules/rule-index.ts";

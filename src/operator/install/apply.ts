@@ -5,7 +5,7 @@ import { createKindPaths, type PathOfObject } from "../../cluster/client/discove
 import { listAll } from "../../cluster/client/list-pages.ts";
 import type { PatchOperation } from "../../core/decision/patch.ts";
 import { at, equal, isObject, type JsonObject, stringAt } from "../../core/json.ts";
-import { nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
+import { nameOf, namespaceOf, WRITE_METADATA, withoutMetadata } from "../../core/kubernetes/object.ts";
 
 /** The objects of an installation at one API server, each addressed by its apiVersion, kind and name. */
 export class Objects {
@@ -151,11 +151,5 @@ export function describeObject(object: JsonObject): string {
 
 /** Whether a write changed nothing but managedFields and versions. */
 export function sameObject(a: JsonObject, b: JsonObject): boolean {
-  return equal(withoutRecord(a), withoutRecord(b));
-}
-
-function withoutRecord(object: JsonObject): JsonObject {
-  const metadata = isObject(object["metadata"]) ? object["metadata"] : {};
-  const { managedFields: _managers, resourceVersion: _version, generation: _generation, ...kept } = metadata;
-  return { ...object, metadata: kept };
+  return equal(withoutMetadata(a, WRITE_METADATA), withoutMetadata(b, WRITE_METADATA));
 }

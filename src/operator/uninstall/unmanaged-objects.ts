@@ -5,7 +5,7 @@ import {
   listIfServed,
 } from "../../cluster/client/list-pages.ts";
 import { at, type Json, type JsonObject, listAt, stringAt } from "../../core/json.ts";
-import { nameOf } from "../../core/kubernetes/object.ts";
+import { groupVersionOf, nameOf } from "../../core/kubernetes/object.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
 
 /** Usher's objects in a namespace, or objects that are deleted before it. */
@@ -100,7 +100,7 @@ async function listable(client: Client): Promise<Listable[]> {
   const versions = ["v1", ...(await discoveredGroupVersions(client))];
   const resources = await Promise.all(
     versions.map(async (groupVersion) => {
-      const [version = "", group = ""] = groupVersion.split("/").reverse();
+      const { group, version } = groupVersionOf(groupVersion);
       const entries = (await discoveredResources(client, groupVersion)).filter(canBeLost);
       return entries.map((entry): Listable => {
         const resource = stringAt(entry, "name") ?? "";

@@ -1,5 +1,6 @@
 import { controlPlaneOf, type Installation } from "../../../core/installation/installation.ts";
 import { at, type JsonObject, stringAt } from "../../../core/json.ts";
+import { admittedAtRegistration } from "../../../core/kubernetes/node-label-keys.ts";
 import { labelsOf, nameOf } from "../../../core/kubernetes/object.ts";
 import { matches } from "../../../core/kubernetes/selectors/label-selector.ts";
 import { contradictorySelector } from "../../../core/policy/empty-selector.ts";
@@ -145,7 +146,7 @@ export const GROUP_CHECKS: readonly GroupCheck[] = [
     find: ({ labelSelector }) => {
       const keys =
         labelSelector.kind === "requirements" ? labelSelector.requirements.map(({ key }) => key) : [];
-      const own = keys.filter(isKubeletsOwn);
+      const own = keys.filter((key) => admittedAtRegistration(key, false));
       return own.length === 0
         ? undefined
         : `a kubelet may change the label ${own.join(", ")} of its own node`;
@@ -218,27 +219,4 @@ function shown(objects: readonly JsonObject[]): string {
 
 export function isIn(group: Group, node: JsonObject): boolean {
   return matches(group.labelSelector, labelsOf(node));
-}
-
-/** Labels of Kubernetes' domains that NodeRestriction lets a kubelet set, beside those of kubelet.kubernetes.io and node.kubernetes.io. */
-const KUBELET_KEYS: ReadonlySet<string> = new Set([
-  "kubernetes.io/hostname",
-  "kubernetes.io/arch",
-  "kubernetes.io/os",
-  "beta.kubernetes.io/arch",
-  "beta.kubernetes.io/os",
-  "beta.kubernetes.io/instance-type",
-  "node.kubernetes.io/instance-type",
-  "failure-domain.beta.kubernetes.io/region",
-  "failure-domain.beta.kubernetes.io/zone",
-  "topology.kubernetes.io/region",
-  "topology.kubernetes.io/zone",
-]);
-
-function isKubeletsOwn(key: string): boolean {
-  const domain = key.includes("/") ? key.slice(0, key.indexOf("/")) : "";
-  const below = (parent: string) => domain === parent || domain.endsWith(`.${parent}`);
-  if (below("node-restriction.kubernetes.io")) return false;
-  if (below("kubelet.kubernetes.io") || below("node.kubernetes.io") || KUBELET_KEYS.has(key)) return true;
-  return !below("kubernetes.io") && !below("k8s.io");
 }

@@ -1,9 +1,9 @@
 import type { JsonObject } from "../../../core/json.ts";
+import { isKubeletLabel } from "../../../core/kubernetes/node-label-keys.ts";
 import { annotationsOf, labelsOf, nameOf } from "../../../core/kubernetes/object.ts";
 import { byText } from "../../../core/order.ts";
 import { ANNOTATIONS_LIMIT } from "../../../core/provenance/provenance.ts";
 import { RECORD, RECORD_BYTES } from "../ledger/record.ts";
-import { isProtected } from "../rules/label-keys.ts";
 import { type Ownership, owns } from "../rules/ownership.ts";
 import type { InvalidKeys, NodeRule, RuledTaint } from "../rules/rule.ts";
 import type { RuleIndex } from "../rules/rule-index.ts";
@@ -127,7 +127,7 @@ function unwantedOf(
   if (labels === undefined || index.ownerships.size === 0) return [];
   const unwanted: Unwanted[] = [];
   for (const key of Object.keys(labels)) {
-    if (wanted.has(key) || isProtected(key)) continue;
+    if (wanted.has(key) || isKubeletLabel(key)) continue;
     if (isCovered(key, rules) || isCovered(key, index.unclear)) continue;
     const [owner, ...others] = [...index.ownerships]
       .filter((ownership) => owns(ownership, key))

@@ -1,6 +1,7 @@
 import { allow, type Decision } from "../../../core/decision/decision.ts";
 import type { Finding } from "../../../core/decision/finding.ts";
 import { listAt, stringAt } from "../../../core/json.ts";
+import { admittedAtRegistration } from "../../../core/kubernetes/node-label-keys.ts";
 import { labelsOf, nameOf } from "../../../core/kubernetes/object.ts";
 import { isNodeIdentity } from "../../../core/kubernetes/principals.ts";
 import { whyNot } from "../../../core/kubernetes/selectors/label-selector.ts";
@@ -8,7 +9,6 @@ import type { Context, TraceEntry } from "../../../core/module/module.ts";
 import type { Path } from "../../../core/path.ts";
 import { type NodeRecord, RECORD, recordedValue, recordText } from "../ledger/record.ts";
 import { type LostKey, lostKeysOf } from "../rules/conflicts.ts";
-import { admittedAtRegistration } from "../rules/label-keys.ts";
 import { compareRules, type NodeRule } from "../rules/rule.ts";
 import type { RuleIndex } from "../rules/rule-index.ts";
 import { matchesName } from "../rules/rule-patterns.ts";

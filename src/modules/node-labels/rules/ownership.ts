@@ -1,10 +1,10 @@
 import { at, isObject, type JsonObject, stringAt } from "../../../core/json.ts";
 import { checkSubdomain } from "../../../core/kubernetes/names.ts";
+import { isKubeletLabel, isKubernetesDomain, partsOf } from "../../../core/kubernetes/node-label-keys.ts";
 import { isBeingDeleted } from "../../../core/kubernetes/object.ts";
 import type { Prepared } from "../../../core/policy/kind.ts";
 import type { PolicyRef } from "../../../core/policy/policy-ref.ts";
 import { type Problem, problem } from "../../../core/policy/problem.ts";
-import { isKubernetesDomain, isProtected, partsOf } from "./label-keys.ts";
 import { type NamePattern, type PatternProblem, readPattern } from "./pattern.ts";
 import { describePattern } from "./rule-patterns.ts";
 
@@ -89,7 +89,7 @@ function checkDomain(object: JsonObject, domain: string, narrow: boolean, proble
  * without a slash is in no domain.
  */
 export function owns({ domain, name }: Ownership, key: string): boolean {
-  if (isProtected(key)) return false;
+  if (isKubeletLabel(key)) return false;
   const parts = partsOf(key);
   if (domain !== undefined) {
     if (parts.domain !== domain) return false;

@@ -1,8 +1,8 @@
 import type { Installation } from "../../../core/installation/installation.ts";
 import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
+import { admittedAtRegistration, isRole, partsOf } from "../../../core/kubernetes/node-label-keys.ts";
 import { idle, PROBLEM, type Problem, warningProblem } from "../../../core/policy/problem.ts";
 import { inertBecause, settingsOf } from "../settings.ts";
-import { admittedAtRegistration, isRole, partsOf } from "./label-keys.ts";
 
 /** A valid policy may have no effect in its namespace. It is still admitted: a manifest must not fail for that. */
 export function inertHere(object: JsonObject, installation: Installation | undefined): Problem[] {

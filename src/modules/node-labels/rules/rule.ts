@@ -1,5 +1,6 @@
 import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
 import { checkAnnotationKey, checkLabelKey, checkLabelValue } from "../../../core/kubernetes/names.ts";
+import { isKubeletLabel } from "../../../core/kubernetes/node-label-keys.ts";
 import { isBeingDeleted } from "../../../core/kubernetes/object.ts";
 import { type CompiledSelector, compileSelector } from "../../../core/kubernetes/selectors/label-selector.ts";
 import { TAINT_EFFECTS } from "../../../core/kubernetes/taints.ts";
@@ -8,7 +9,6 @@ import type { Path } from "../../../core/path.ts";
 import type { Prepared } from "../../../core/policy/kind.ts";
 import type { PolicyRef } from "../../../core/policy/policy-ref.ts";
 import { type Problem, problem } from "../../../core/policy/problem.ts";
-import { isProtected } from "./label-keys.ts";
 import { ACKNOWLEDGE, acknowledged } from "./ownership.ts";
 import type { NamePattern } from "./pattern.ts";
 import { patternsOf } from "./rule-patterns.ts";
@@ -108,7 +108,7 @@ function labelsIn(
     covers.add(key);
     const wrong = checkLabelKey(key) ?? (value === undefined ? NOT_A_STRING : checkLabelValue(value));
     if (wrong !== undefined) problems.push(problem(path, wrong));
-    else if (isProtected(key) && !acks.has(key))
+    else if (isKubeletLabel(key) && !acks.has(key))
       problems.push(
         problem(
           path,

@@ -1,6 +1,12 @@
 import { resourceName } from "../../../core/decision/request.ts";
 import { isObject, type Json, type JsonObject, stringAt } from "../../../core/json.ts";
-import { groupVersionOf, nameOf, namespaceOf } from "../../../core/kubernetes/object.ts";
+import {
+  groupVersionOf,
+  nameOf,
+  namespaceOf,
+  SERVER_METADATA,
+  withoutMetadata,
+} from "../../../core/kubernetes/object.ts";
 import { isBuiltIn, type WorkloadKind } from "../../../core/kubernetes/workloads.ts";
 import type { CommandCall, CommandCode, CommandResult, CommandSteps } from "../../../core/module/command.ts";
 import { readPages } from "../../../core/module/command-needs.ts";
@@ -169,17 +175,7 @@ function fixReport({ manifests, broken }: Scan, unread: readonly string[]): Comm
 
 /** A stored object as a manifest that can be applied: without fields that the API server sets. */
 export function withoutServerFields(object: JsonObject): JsonObject {
-  const { status: _status, metadata, ...rest } = object;
-  if (!isObject(metadata)) return object;
-  const {
-    managedFields: _fields,
-    resourceVersion: _version,
-    uid: _uid,
-    generation: _generation,
-    creationTimestamp: _created,
-    selfLink: _link,
-    ...kept
-  } = metadata;
-  const { apiVersion, kind, ...below } = rest;
-  return { apiVersion, kind, metadata: kept, ...below };
+  if (!isObject(object["metadata"])) return object;
+  const { status: _status, apiVersion, kind, metadata, ...below } = withoutMetadata(object, SERVER_METADATA);
+  return { apiVersion, kind, metadata, ...below };
 }

@@ -1,4 +1,5 @@
 import { type JsonObject, stringAt } from "../../../core/json.ts";
+import { groupVersionOf } from "../../../core/kubernetes/object.ts";
 import type { DeclaredRole, Right } from "../../../core/module/rights.ts";
 import { named } from "../../../core/registration/module-rights.ts";
 import { OWN_NAMES } from "../../../core/registration/names.ts";
@@ -19,9 +20,8 @@ function resourceOf(kind: string): string {
 
 /** The permissions to manage an object, by its name. */
 function keeping(object: JsonObject): Right {
-  const [group, version] = (stringAt(object, "apiVersion") ?? "").split("/");
   return {
-    group: version === undefined ? "" : (group ?? ""),
+    group: groupVersionOf(stringAt(object, "apiVersion")).group,
     resources: [resourceOf(stringAt(object, "kind") ?? "")],
     names: [stringAt(object, "metadata", "name") ?? ""],
     verbs: KEEP,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { admittedAtRegistration, isProtected } from "./label-keys.ts";
+import { admittedAtRegistration, isKubeletLabel } from "./node-label-keys.ts";
 
 describe("labels that NodeRestriction accepts from a node that registers itself", () => {
   it.each([
@@ -43,6 +43,6 @@ it("protects labels that the kubelet manages, stable and beta", () => {
     "beta.kubernetes.io/arch",
     "failure-domain.beta.kubernetes.io/zone",
   ])
-    expect(isProtected(key)).toBe(true);
-  expect(isProtected("node-role.kubernetes.io/worker")).toBe(false);
+    expect(isKubeletLabel(key)).toBe(true);
+  expect(isKubeletLabel("node-role.kubernetes.io/worker")).toBe(false);
 });

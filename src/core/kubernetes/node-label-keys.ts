@@ -30,8 +30,7 @@ const MANAGED_BY_KUBELET: ReadonlySet<string> = new Set([
   "failure-domain.beta.kubernetes.io/zone",
 ]);
 
-/** A rule may set these only if its author has acknowledged it, and no OwnedLabels ever removes them. */
-export function isProtected(key: string): boolean {
+export function isKubeletLabel(key: string): boolean {
   return MANAGED_BY_KUBELET.has(key);
 }
 
