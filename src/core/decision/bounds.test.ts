@@ -24,7 +24,7 @@ test.each<[string, string[], string]>([
     Array.from({ length: 200 }, () => "x".repeat(LINE_LENGTH)),
     `${Array.from({ length: 8 }, () => "x".repeat(LINE_LENGTH)).join("\n")}\nand 192 more`,
   ],
-])("%s", (_, lines, message) => expect(joinLines(lines)).toBe(message));
+])("joins lines: %s", (_, lines, message) => expect(joinLines(lines)).toBe(message));
 
 const violations = (count: number, length: number): Finding[] =>
   Array.from({ length: count }, (_, i) => ({

@@ -76,7 +76,7 @@ describe("set", () => {
     ["an element", { a: [1, 5] }, ["a", 1], { a: [1, 2] }],
     ["a null element's member", { a: [null] }, ["a", 0, "b"], { a: [{ b: 2 }] }],
     ["an empty key", {}, [""], { "": 2 }],
-  ])("%s", (_what, object, path, expected) => {
+  ])("writes %s", (_what, object, path, expected) => {
     const draft = new Draft(object);
     expect(draft.set(path, 2, undefined)).toBe(true);
     expect(draft.object).toEqual(expected);
@@ -135,7 +135,7 @@ describe("append", () => {
     ["inside an element", { a: [{ b: [1] }] }, ["a", 0, "b"], { a: [{ b: [1, 2] }] }],
     ["inside a null element", { a: [null] }, ["a", 0, "b"], { a: [{ b: [2] }] }],
     ["to a null element", { a: [null] }, ["a", 0], { a: [[2]] }],
-  ])("%s", (_what, object, path, expected) => {
+  ])("adds %s", (_what, object, path, expected) => {
     const draft = new Draft(object);
     expect(draft.append(path, 2, undefined)).toBe(true);
     expect(draft.object).toEqual(expected);
@@ -203,7 +203,7 @@ describe("changed", () => {
     ["another value", { ...old, spec: { ...old.spec, a: 2 } }, true],
     ["deep inside", { ...old, spec: { a: 1, b: { c: [2, 1] } } }, true],
     ["gone", { metadata: old.metadata }, true],
-  ])("%s", (_what, object, expected) => {
+  ])("compares with the stored object: %s", (_what, object, expected) => {
     expect(new Draft(object, old).changed([["status"], ["spec"]])).toBe(expected);
   });
 

@@ -171,7 +171,7 @@ test.each<[string, JsonObject, ((draft: Draft) => boolean)[], PatchOperation[]]>
     [{ op: "replace", path: "/__proto__/a", value: 2 }],
   ],
   ["constructor", {}, [set(["constructor"], 1)], [{ op: "add", path: "/constructor", value: 1 }]],
-])("%s", (_what, object, edits, expected) => {
+])("the patch for edits: %s", (_what, object, edits, expected) => {
   const draft = new Draft(object);
   for (const edit of edits) expect(edit(draft)).toBe(true);
   expect(patchOf(draft)).toEqual(expected);

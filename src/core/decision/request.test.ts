@@ -13,7 +13,7 @@ test.each<[string, AdmissionRequest]>([
   ["Pod shop/*", requestFor({ ...pod(), metadata: null }, { name: "", namespace: "shop" })],
   ["Pod shop/*", requestFor({ ...pod(), metadata: [] }, { name: "", namespace: "shop" })],
   ["Pod shop/x", requestFor(pod(), { name: "x", object: undefined })],
-])("%s", (text, request) => {
+])("describes a request as %s", (text, request) => {
   expect(describeRequest(request)).toBe(text);
 });
 

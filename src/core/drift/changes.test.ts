@@ -20,7 +20,7 @@ test.each<[string, Json | undefined, Json | undefined, string[]]>([
   ["reordered elements", { list: [1, 2] }, { list: [2, 1] }, ["~ list: reordered"]],
   ["a list instead of a map", { a: {} }, { a: [] }, ["~ a {} -> []"]],
   ["a removed map", { [terms[0] ?? ""]: { x: { y: 1 } } }, undefined, ["- affinity.x.y=1"]],
-])("%s", (_, before, after, changes) => {
+])("shows %s", (_, before, after, changes) => {
   expect(changesBetween(before, after)).toEqual(changes);
 });
 

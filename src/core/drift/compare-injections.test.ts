@@ -23,21 +23,45 @@ const etcd = recorded({ nodeSelector: { pool: "etcd" } }, { generation: 3, set: 
 const nvme = recorded({ nodeSelector: { pool: "nvme" } }, { generation: 4, set: [POOL] });
 const bare = recorded({});
 
-describe("drift state of an object", () => {
+describe("the drift state of an object", () => {
   test.each<[string, JsonObject, JsonObject, Injection["state"], Json]>([
-    ["the same value", etcd, etcd, "current", [{ field: "nodeSelector.pool", has: "etcd", wants: "etcd" }]],
-    ["another value", etcd, nvme, "stale", [{ field: "nodeSelector.pool", has: "etcd", wants: "nvme" }]],
-    ["no longer required", etcd, bare, "orphaned", [{ field: "nodeSelector.pool", has: "etcd" }]],
-    ["never written", bare, etcd, "missing", [{ field: "nodeSelector.pool", wants: "etcd" }]],
     [
-      "in the provenance, and removed from the object",
+      "current if it has the policy's value",
+      etcd,
+      etcd,
+      "current",
+      [{ field: "nodeSelector.pool", has: "etcd", wants: "etcd" }],
+    ],
+    [
+      "stale if the policy has another value now",
+      etcd,
+      nvme,
+      "stale",
+      [{ field: "nodeSelector.pool", has: "etcd", wants: "nvme" }],
+    ],
+    [
+      "orphaned if no policy requires its value",
+      etcd,
+      bare,
+      "orphaned",
+      [{ field: "nodeSelector.pool", has: "etcd" }],
+    ],
+    [
+      "missing if the value was never written",
+      bare,
+      etcd,
+      "missing",
+      [{ field: "nodeSelector.pool", wants: "etcd" }],
+    ],
+    [
+      "missing if the value is in the provenance and was removed from the object",
       recorded({}, { set: [POOL] }),
       etcd,
       "missing",
       [{ field: "nodeSelector.pool", wants: "etcd" }],
     ],
     [
-      "partly removed from the object",
+      "stale if a part was removed from the object",
       recorded(
         { nodeSelector: { pool: "etcd" } },
         { set: [POOL], added: { [TOLERATIONS]: [toleration("a")] } },
@@ -53,7 +77,7 @@ describe("drift state of an object", () => {
       ],
     ],
     [
-      "one element more",
+      "stale if the policy adds another element now",
       recorded({ tolerations: [toleration("a")] }, { added: { [TOLERATIONS]: [toleration("a")] } }),
       recorded(
         { tolerations: [toleration("a"), toleration("b")] },
@@ -62,7 +86,7 @@ describe("drift state of an object", () => {
       "stale",
       [{ field: "tolerations", has: [toleration("a")], wants: [toleration("a"), toleration("b")] }],
     ],
-  ])("%s", (_, stored, reapplied, state, parts) => {
+  ])("is %s", (_, stored, reapplied, state, parts) => {
     expect(carried(stored, reapplied)).toMatchObject([{ policy: "P/a", state, parts }]);
   });
 

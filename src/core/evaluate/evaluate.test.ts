@@ -31,7 +31,7 @@ describe("needs", () => {
     ["found", found({ spec: 1 }), []],
     ["absent", { absent: "NotFound" }, [nodeNeed("n")]],
     ["failed", { failed: "the door is shut" }, [nodeNeed("n")]],
-  ])("%s", async (_what, fact, unknown) => {
+  ])("a module decides by a fact that is %s", async (_what, fact, unknown) => {
     const world = outsideWith([[nodeNeed("n"), fact]]);
     const evaluation = await ask([asker("m", nodeNeed("n"))], requestFor(pod({ spec: {} })), world);
     expect(evaluation.draft.get("spec", "learnt", "m")).toEqual(fact);

@@ -67,7 +67,7 @@ describe("rules", () => {
     ["group and resource of different rules", [{ groups: ["apps"], resources: ["pods"] }], POD, false],
     ["an unlisted subresource", [{ resources: ["pods"] }], BINDING, false],
     ["a subresource", [{ resources: ["pods/binding"] }], BINDING, true],
-  ])("%s", (_what, rules, request, expected) => {
+  ])("compare a request with %s", (_what, rules, request, expected) => {
     expect(hookWants(hook(rules), request)).toBe(expected);
   });
 });
@@ -78,7 +78,7 @@ describe("scope", () => {
     ["a node", NODE, true, false],
     ["a Namespace, which is not a namespaced object", NAMESPACE, true, false],
     ["another kind that is called so", CUSTOM, false, true],
-  ])("%s", (_what, request, cluster, namespaced) => {
+  ])("decides for %s", (_what, request, cluster, namespaced) => {
     expect(hookWants(hook([{ scope: "Cluster" }]), request)).toBe(cluster);
     expect(hookWants(hook([{ scope: "Namespaced" }]), request)).toBe(namespaced);
     expect(hookWants(hook([{}]), request)).toBe(true);
@@ -98,7 +98,7 @@ describe("namespaces", () => {
     ["a Namespace itself, not among them", { only: ["other"] }, NAMESPACE, false],
     ["a cluster-scoped object is in no namespace, so none excludes it", { only: ["shop"] }, NODE, true],
     ["nor does an exception", { except: [""] }, NODE, true],
-  ])("%s", (_what, namespaces, request, expected) => {
+  ])("compare the namespace of a request: %s", (_what, namespaces, request, expected) => {
     expect(hookWants(hook([{}], namespaces), request)).toBe(expected);
   });
 });

@@ -47,7 +47,7 @@ describe("on UPDATE", () => {
       {},
     ],
     ["the list removed", { nodeSelector: SPEC.nodeSelector }, { added: undefined }],
-  ])("%s", (_what, spec, expected) => {
+  ])("keeps what is still valid: %s", (_what, spec, expected) => {
     const [entry] = STORED.placement;
     expect(written(object(undefined, spec), object(STORED, SPEC))).toEqual({
       placement: [JSON.parse(JSON.stringify({ ...entry, ...(isObject(expected) ? expected : {}) }))],
