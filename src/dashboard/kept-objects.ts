@@ -1,6 +1,7 @@
 import { resourceName } from "../core/decision/request.ts";
-import { at, isObject, type Json, type JsonObject, listAt, setOwn, stringAt } from "../core/json.ts";
+import { isObject, type Json, type JsonObject, listAt, setOwn, stringAt } from "../core/json.ts";
 import { annotationsOf, namespaceOf } from "../core/kubernetes/object.ts";
+import { hasEnded } from "../core/kubernetes/pod-state.ts";
 import type { WorkloadKind } from "../core/kubernetes/workloads.ts";
 import { defineModule, type Module, NAMESPACES, NODES, type Read } from "../core/module/module.ts";
 import type { Path } from "../core/path.ts";
@@ -261,6 +262,5 @@ export function keptResources(workloads: readonly WorkloadKind[]): string[] {
 
 /** Whether a pod is shown: a pod that has ended is no longer on its node. */
 export function isLive(pod: JsonObject): boolean {
-  const phase = at(pod, "status", "phase");
-  return phase !== "Succeeded" && phase !== "Failed";
+  return !hasEnded(pod);
 }

@@ -10,6 +10,9 @@ export interface ControllerReference {
 /** The annotation by which a kubelet marks the API server's picture of a static pod. */
 export const MIRROR_ANNOTATION = "kubernetes.io/config.mirror";
 
+/** The label that the API server gives each namespace: its name. */
+export const NAMESPACE_NAME = "kubernetes.io/metadata.name";
+
 /** The object's name; empty if it has none, as before a generateName is filled in. */
 export function nameOf(object: JsonObject): string {
   return stringAt(object, "metadata", "name") ?? "";

@@ -19,10 +19,15 @@ export function unboundSpec({ nodeName: _node, ...podSpec }: JsonObject): JsonOb
   return podSpec;
 }
 
+/** A pod whose containers have all ended, and will not start again. */
+export function hasEnded(pod: JsonObject): boolean {
+  const phase = stringAt(pod, "status", "phase");
+  return phase === "Succeeded" || phase === "Failed";
+}
+
 /** A pod or Job that has ended: its placement no longer matters. */
 export function isFinished(object: JsonObject): boolean {
-  const phase = stringAt(object, "status", "phase");
-  if (phase === "Succeeded" || phase === "Failed") return true;
+  if (hasEnded(object)) return true;
   return listAt(object, "status", "conditions").some(
     (one) => /^(?:Complete|Failed)$/.test(stringAt(one, "type") ?? "") && stringAt(one, "status") === "True",
   );

@@ -23,7 +23,10 @@ export interface Sender {
   readonly groups?: readonly string[] | undefined;
 }
 
-const SERVICE_ACCOUNT = "system:serviceaccount:";
+/** The beginning of every service account's user name. */
+export const SERVICE_ACCOUNT = "system:serviceaccount:";
+/** The group of the service accounts of a namespace, without the namespace. */
+export const SERVICE_ACCOUNTS_OF = "system:serviceaccounts:";
 const NODE = "system:node:";
 const NODES = "system:nodes";
 
@@ -72,6 +75,15 @@ function serviceAccount(
   const wrong = checkDnsLabel(namespace);
   if (wrong !== undefined) return { problem: `${quoted(text)} is not a service account: ${wrong}; ${form}` };
   return { kind: "serviceAccount", namespace, name };
+}
+
+export function serviceAccountUser(namespace: string, name: string): string {
+  return `${SERVICE_ACCOUNT}${namespace}:${name}`;
+}
+
+/** The groups of a service account, beside those of every authenticated user. */
+export function serviceAccountGroups(namespace: string): string[] {
+  return ["system:serviceaccounts", `${SERVICE_ACCOUNTS_OF}${namespace}`];
 }
 
 /** The service account of a user name: exactly two valid parts after `system:serviceaccount:`. */

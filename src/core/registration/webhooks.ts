@@ -1,5 +1,6 @@
 import { DEFAULT_WATCHDOG, type Installation } from "../installation/installation.ts";
 import { canonical, type JsonObject } from "../json.ts";
+import { NAMESPACE_NAME } from "../kubernetes/object.ts";
 import { askedName, type Hook, type NamespaceScope, type Phase, type Rule } from "../module/hook.ts";
 import { tidyRules } from "../module/rules.ts";
 import { safeguard } from "../module/safeguard.ts";
@@ -204,13 +205,10 @@ function conditionsOf({ conditions = [] }: Hook): JsonObject[] {
   return conditions.map(({ name, expression }) => ({ name, expression }));
 }
 
-/** The API server sets this label, and it can't be changed. */
-const NAMESPACE_LABEL = "kubernetes.io/metadata.name";
-
 function selector(scope: NamespaceScope | undefined): JsonObject {
   const [operator, names] =
     scope === undefined ? ["NotIn", []] : "except" in scope ? ["NotIn", scope.except] : ["In", scope.only];
   if (names.length === 0) return {};
   const values = [...new Set(names)].sort();
-  return { matchExpressions: [{ key: NAMESPACE_LABEL, operator, values }] };
+  return { matchExpressions: [{ key: NAMESPACE_NAME, operator, values }] };
 }

@@ -4,6 +4,7 @@ import { evaluate, type Host } from "../evaluate/evaluate.ts";
 import { draftOf, type Evaluation } from "../evaluate/evaluate-hooks.ts";
 import { at, isObject, type JsonObject } from "../json.ts";
 import { admissionDefaults } from "../kubernetes/defaults/defaults.ts";
+import { serviceAccountGroups, serviceAccountUser } from "../kubernetes/principals.ts";
 import type { Assembly } from "../module/assembly.ts";
 import { type ReviewResult, resultOf } from "./result.ts";
 
@@ -70,7 +71,7 @@ export function podCreator(kind: string): UserInfo | undefined {
   const controller = CONTROLLERS[kind];
   return controller === undefined
     ? undefined
-    : userInfoFor(`system:serviceaccount:kube-system:${controller}`, []);
+    : userInfoFor(serviceAccountUser("kube-system", controller), []);
 }
 
 /** Reviews a request, and for an allowed workload a pod of its template too: a workload whose pods are refused never runs. */
@@ -144,10 +145,7 @@ const SERVICE_ACCOUNT = /^system:serviceaccount:([^:]+):[^:]+$/;
 /** The user of a request, with the groups that the API server adds on impersonation. */
 export function userInfoFor(username: string, groups: readonly string[]): UserInfo {
   const [, namespace] = SERVICE_ACCOUNT.exec(username) ?? [];
-  const own =
-    groups.length === 0 && namespace !== undefined
-      ? ["system:serviceaccounts", `system:serviceaccounts:${namespace}`]
-      : groups;
+  const own = groups.length === 0 && namespace !== undefined ? serviceAccountGroups(namespace) : groups;
   const known = username === "system:anonymous" ? "system:unauthenticated" : "system:authenticated";
   const complete = own.includes("system:authenticated") || own.includes("system:unauthenticated");
   return { username, groups: complete ? [...own] : [...own, known] };

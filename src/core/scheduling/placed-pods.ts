@@ -2,6 +2,7 @@
 // are one class, and so are equal anti-affinity terms: a selector is evaluated once per class, not once per pod.
 import { at, canonical, isObject, type Json, type JsonObject, listAt, own, stringAt } from "../json.ts";
 import { isBeingDeleted, labelsOf, namespaceOf } from "../kubernetes/object.ts";
+import { hasEnded } from "../kubernetes/pod-state.ts";
 import type { NodeTable } from "./node-table.ts";
 import { type AffinityTerm, antiAffinityTerms } from "./pod-affinity-terms.ts";
 import { isSidecar, podRequests } from "./pod-requests.ts";
@@ -34,8 +35,6 @@ export interface HostPort {
   readonly port: number;
 }
 
-const ENDED: ReadonlySet<Json | undefined> = new Set(["Succeeded", "Failed"]);
-
 export class PlacedPods {
   readonly #pods: readonly JsonObject[];
   /** By pod. */
@@ -58,7 +57,7 @@ export class PlacedPods {
     this.counts = new Int32Array(nodes.count);
     for (const pod of pods) {
       const node = nodes.indexOf(stringAt(pod, "spec", "nodeName") ?? "");
-      if (node === undefined || ENDED.has(at(pod, "status", "phase"))) continue;
+      if (node === undefined || hasEnded(pod)) continue;
       placed.push(pod);
       indexes.push(node);
       this.counts[node] = (this.counts[node] ?? 0) + 1;

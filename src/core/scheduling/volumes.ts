@@ -1,5 +1,5 @@
 // Claims, volumes and classes as several filters read them.
-import { at, isObject, type Json, type JsonObject, listAt, own, stringAt } from "../json.ts";
+import { isObject, type Json, type JsonObject, listAt, own, stringAt } from "../json.ts";
 import { annotationsOf, nameOf, namespaceOf } from "../kubernetes/object.ts";
 import type { PreparedWorld } from "./prepared-world.ts";
 
@@ -79,8 +79,4 @@ export function notFound(resource: string, name: string): string {
 
 export function accessModesOf(object: JsonObject): readonly Json[] {
   return listAt(object, "spec", "accessModes");
-}
-
-export function isVolumeDeleted(object: JsonObject): boolean {
-  return (at(object, "metadata", "deletionTimestamp") ?? null) !== null;
 }

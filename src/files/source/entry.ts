@@ -1,4 +1,5 @@
 import { at, isObject, type Json, type JsonObject, stringAt } from "../../core/json.ts";
+import { NAMESPACE_NAME } from "../../core/kubernetes/object.ts";
 import type { Path } from "../../core/path.ts";
 import { CONFIGURATION_NAME, configurationPath, configurationsIn } from "../../core/policy/configuration.ts";
 import { kindResource } from "../../core/policy/kind.ts";
@@ -183,7 +184,7 @@ function asStored(
   if (!isObject(metadata)) return object;
   if (resource.name === "namespaces") {
     const labels = isObject(metadata["labels"]) ? metadata["labels"] : {};
-    const own = { ...labels, "kubernetes.io/metadata.name": stored.name };
+    const own = { ...labels, [NAMESPACE_NAME]: stored.name };
     return { ...object, metadata: { ...without(metadata, "namespace"), labels: own } };
   }
   if (resource.scope === "Cluster" && Object.hasOwn(metadata, "namespace")) {

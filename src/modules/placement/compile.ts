@@ -7,7 +7,7 @@
 import { exemptNamespaces, type Installation } from "../../core/installation/installation.ts";
 import { equal, type Json, type JsonObject, listAt } from "../../core/json.ts";
 import { admissionPolicy, celString, celValue, selectorObject } from "../../core/kubernetes/cel.ts";
-import { MIRROR_ANNOTATION } from "../../core/kubernetes/object.ts";
+import { MIRROR_ANNOTATION, NAMESPACE_NAME } from "../../core/kubernetes/object.ts";
 import { POD } from "../../core/kubernetes/workloads.ts";
 import type { CompileContext, CompiledPolicy, LeftOut } from "../../core/module/compile.ts";
 import { notCompiled, withinBudget } from "../../core/module/compile.ts";
@@ -18,7 +18,7 @@ import { wantedOf } from "./criteria/criterion.ts";
 import { HAS_NO_NODE } from "./criteria/node-name.ts";
 import { CONTROLLER_NAMES } from "./enforce/enforcement-scope.ts";
 import { haveCommonObject } from "./place/contradictions.ts";
-import { comparePolicies, NAMESPACE_NAME, type PlacementPolicy, withCriteria } from "./policy/policy.ts";
+import { comparePolicies, type PlacementPolicy, withCriteria } from "./policy/policy.ts";
 import { isPlaced, trustedControllers } from "./settings.ts";
 
 /** Every policy, in the order in which usher applies them. */

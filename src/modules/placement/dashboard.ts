@@ -8,6 +8,7 @@ import {
   controllerOf,
   groupVersionOf,
   labelsOf,
+  NAMESPACE_NAME,
   namespaceOf,
 } from "../../core/kubernetes/object.ts";
 import { describeSelector, matches, requiredLabels } from "../../core/kubernetes/selectors/label-selector.ts";
@@ -19,7 +20,7 @@ import { PROVENANCE, provenanceOf } from "../../core/provenance/annotation.ts";
 import { CRITERIA_FIELDS } from "./criteria/criteria.ts";
 import type { Criteria } from "./criteria/criterion.ts";
 import { declaration } from "./declaration.ts";
-import { comparePolicies, NAMESPACE_NAME, type PlacementPolicy } from "./policy/policy.ts";
+import { comparePolicies, type PlacementPolicy } from "./policy/policy.ts";
 
 /** The policies that placed a pod: by its own record, else by that of the workload whose template it is of. */
 function placedBy(pod: JsonObject, { view, installation }: Assembly): string[] {

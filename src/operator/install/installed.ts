@@ -1,6 +1,7 @@
 import { poll } from "../../cluster/client/retry.ts";
 import { DEFAULT_INSTALLATION } from "../../core/installation/installation.ts";
-import { type JsonObject, stringAt } from "../../core/json.ts";
+import type { JsonObject } from "../../core/json.ts";
+import { isBeingDeleted } from "../../core/kubernetes/object.ts";
 import { type InstalledWorkload, installedWorkload } from "../../core/registration/installed-workload.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
 import type { Objects } from "./apply.ts";
@@ -45,7 +46,7 @@ export async function namespaceGone(
   let waited = false;
   const isGone = await poll(timeoutMs, async () => {
     const live = await objects.read({ apiVersion: "v1", kind: "Namespace", metadata: { name } });
-    if (stringAt(live, "metadata", "deletionTimestamp") === undefined) return true;
+    if (live === undefined || !isBeingDeleted(live)) return true;
     if (!waited) waiting();
     waited = true;
     return false;

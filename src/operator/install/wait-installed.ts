@@ -3,7 +3,7 @@ import { collectionPath } from "../../cluster/client/discovery.ts";
 import { listAll } from "../../cluster/client/list-pages.ts";
 import { poll } from "../../cluster/client/retry.ts";
 import { at, type Json, type JsonObject, listAt, stringAt } from "../../core/json.ts";
-import { nameOf } from "../../core/kubernetes/object.ts";
+import { isBeingDeleted, nameOf } from "../../core/kubernetes/object.ts";
 import { injectorOf } from "../../core/registration/certificates.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
 import { OPENABLE_ANNOTATION } from "../../core/registration/webhooks.ts";
@@ -124,7 +124,7 @@ async function missingLeader(
   const holder = stringAt(await objects.read(lease), "spec", "holderIdentity") ?? "";
   if (holder === "") return { what: `no replica leads: ${describeObject(lease)} has no holder` };
   const pod = await objects.read(inNamespace("v1", "Pod", holder));
-  if (pod !== undefined && stringAt(pod, "metadata", "deletionTimestamp") === undefined) return undefined;
+  if (pod !== undefined && !isBeingDeleted(pod)) return undefined;
   return { what: `no replica leads: ${holder} held ${describeObject(lease)}, and ends` };
 }
 

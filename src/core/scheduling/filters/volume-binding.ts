@@ -1,5 +1,5 @@
 import { at, type Json, type JsonObject, listAt, own, stringAt } from "../../json.ts";
-import { annotationsOf, labelsOf, nameOf, namespaceOf } from "../../kubernetes/object.ts";
+import { annotationsOf, isBeingDeleted, labelsOf, nameOf, namespaceOf } from "../../kubernetes/object.ts";
 import { parseQuantity } from "../../kubernetes/quantity.ts";
 import { compileSelector, matches } from "../../kubernetes/selectors/label-selector.ts";
 import { compileNodeSelector } from "../../kubernetes/selectors/node-selector.ts";
@@ -12,7 +12,6 @@ import {
   claimOf,
   claimVolumesOf,
   classOf,
-  isVolumeDeleted,
   migratesVolumes,
   notForPod,
   notFound,
@@ -96,7 +95,7 @@ function unusable(
     const volume = stringAt(claim, "spec", "volumeName") ?? "";
     return `persistentvolumeclaim "${name}" bound to non-existent persistentvolume "${volume}"`;
   }
-  if (isVolumeDeleted(claim)) return `persistentvolumeclaim "${name}" is being deleted`;
+  if (isBeingDeleted(claim)) return `persistentvolumeclaim "${name}" is being deleted`;
   return ephemeral ? notForPod(pod, claim) : undefined;
 }
 
@@ -215,7 +214,7 @@ function candidatesFor(claim: JsonObject, world: PreparedWorld): readonly Candid
     if ((at(volume, "spec", "claimRef") ?? null) !== null && !reserved) continue;
     const size = parseQuantity(at(volume, "spec", "capacity", "storage")) ?? 0n;
     if (size < wanted || volumeModeOf(volume) !== volumeModeOf(claim)) continue;
-    if (!sameAttributesClass(volume, claim, world.minor) || isVolumeDeleted(volume)) continue;
+    if (!sameAttributesClass(volume, claim, world.minor) || isBeingDeleted(volume)) continue;
     if (!reserved) {
       if (at(volume, "status", "phase") !== "Available") continue;
       if (selector !== null && !matches(compiled, labelsOf(volume))) continue;

@@ -1,6 +1,7 @@
 import { controlPlaneOf, type Installation } from "../../../core/installation/installation.ts";
 import { at, type JsonObject, stringAt } from "../../../core/json.ts";
 import { annotationsOf, isBeingDeleted, labelsOf, namespaceOf } from "../../../core/kubernetes/object.ts";
+import { hasEnded } from "../../../core/kubernetes/pod-state.ts";
 import { matches } from "../../../core/kubernetes/selectors/label-selector.ts";
 import type { Read } from "../../../core/module/module.ts";
 import type { View } from "../../../core/view/view.ts";
@@ -60,8 +61,7 @@ export function violations(group: Group, view: View): JsonObject[] {
 }
 
 function isViolation(pod: JsonObject, group: Group): boolean {
-  const phase = stringAt(pod, "status", "phase");
-  if (phase === "Succeeded" || phase === "Failed" || isBeingDeleted(pod)) return false;
+  if (hasEnded(pod) || isBeingDeleted(pod)) return false;
   const account = stringAt(pod, "spec", "serviceAccountName") ?? "";
   // A mirror pod: its manifest is on the node itself. With an account it is a pod that got the annotation from a
   // Binding.

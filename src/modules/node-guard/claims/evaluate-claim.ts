@@ -2,6 +2,7 @@ import type { NeedMore } from "../../../core/decision/decision.ts";
 import { type Facts, failureOf, type Need } from "../../../core/decision/need.ts";
 import type { AdmissionRequest, UserInfo } from "../../../core/decision/request.ts";
 import { at, type JsonObject, stringAt } from "../../../core/json.ts";
+import { serviceAccountGroups, serviceAccountUser } from "../../../core/kubernetes/principals.ts";
 import type { Group } from "../groups/group.ts";
 import { actorMatches, emergencyMatches, podMatches } from "../groups/principals.ts";
 import type { Claim } from "./claim.ts";
@@ -189,8 +190,8 @@ function authorizePod(
   if (entry !== undefined) return { by: entry.entry };
   if (!group.rbac || account === undefined) return { by: undefined };
   const user: UserInfo = {
-    username: `system:serviceaccount:${namespace}:${account}`,
-    groups: ["system:serviceaccounts", `system:serviceaccounts:${namespace}`, "system:authenticated"],
+    username: serviceAccountUser(namespace, account),
+    groups: [...serviceAccountGroups(namespace), "system:authenticated"],
   };
   return review(user, "run-on", group, facts);
 }

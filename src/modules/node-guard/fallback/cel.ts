@@ -1,3 +1,8 @@
+import {
+  SERVICE_ACCOUNT,
+  SERVICE_ACCOUNTS_OF,
+  serviceAccountUser,
+} from "../../../core/kubernetes/principals.ts";
 import type { CompiledSelector } from "../../../core/kubernetes/selectors/label-selector.ts";
 import { ACCESS_GROUP, ACCESS_RESOURCE } from "../claims/evaluate-claim.ts";
 import type { Group, GroupEntry } from "../groups/group.ts";
@@ -9,14 +14,12 @@ const anyOf = (parts: readonly string[]): string => (parts.length === 0 ? "false
 
 const USER = "request.userInfo.username";
 const USER_GROUPS = "request.userInfo.?groups.orValue([])";
-const SERVICE_ACCOUNT = "system:serviceaccount:";
-const SERVICE_ACCOUNTS_OF = "system:serviceaccounts:";
 
 /** Whether the sender of the request is one of these entries, equivalent to `EntryIndex.actor`. */
 export function actorExpression(entries: readonly GroupEntry[]): string {
   const actors = entries.filter(({ as }) => as !== "pod");
   const users = actors.flatMap(({ kind, namespace, name }) =>
-    kind === "user" ? [name] : kind === "serviceAccount" ? [`${SERVICE_ACCOUNT}${namespace}:${name}`] : [],
+    kind === "user" ? [name] : kind === "serviceAccount" ? [serviceAccountUser(namespace, name)] : [],
   );
   const groups = actors.flatMap(({ kind, name }) => (kind === "group" ? [name] : []));
   const prefixes = actors.flatMap(({ kind, namespace, name }) =>

@@ -1,6 +1,7 @@
 import { controlPlaneOf, type Installation } from "../../../core/installation/installation.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import { checkDnsLabel } from "../../../core/kubernetes/names.ts";
+import { NAMESPACE_NAME } from "../../../core/kubernetes/object.ts";
 import type { ManagedObjects } from "../../../core/module/module.ts";
 import type { View } from "../../../core/view/view.ts";
 import { LIFECYCLE_IDENTITIES } from "../claims/node-labels.ts";
@@ -225,7 +226,7 @@ function refusal(
 function guardedNamespaces(installation: Installation): JsonObject {
   const { namespace, excluded = [] } = installation;
   const values = [...new Set([...controlPlaneOf(installation), namespace, ...excluded])].sort();
-  return { matchExpressions: [{ key: "kubernetes.io/metadata.name", operator: "NotIn", values }] };
+  return { matchExpressions: [{ key: NAMESPACE_NAME, operator: "NotIn", values }] };
 }
 
 /** The leader reconciles every few seconds: an override takes effect here slightly early, and never later than for the webhook. */

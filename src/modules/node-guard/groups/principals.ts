@@ -1,10 +1,15 @@
 import { type Json, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
 import { checkDnsLabel } from "../../../core/kubernetes/names.ts";
-import { parsePrincipal, type Sender } from "../../../core/kubernetes/principals.ts";
+import {
+  parsePrincipal,
+  SERVICE_ACCOUNT,
+  SERVICE_ACCOUNTS_OF,
+  type Sender,
+  serviceAccountUser,
+} from "../../../core/kubernetes/principals.ts";
 import type { EntryList, Group, GroupEntry, GroupOrigin, Role } from "./group.ts";
 
 const CONTROL_CHARACTER = /\p{Cc}/u;
-const SERVICE_ACCOUNTS_OF = "system:serviceaccounts:";
 const DEFAULT_ACCOUNT = "default";
 /** An access review accepts no longer name, and none is needed. */
 export const ENTRY_LENGTH = 512;
@@ -114,8 +119,6 @@ function groupsOf(userInfo: Sender | JsonObject | undefined): readonly string[] 
   return listAt(userInfo as Json | undefined, "groups").filter((one) => typeof one === "string");
 }
 
-const SERVICE_ACCOUNT = "system:serviceaccount:";
-
 /** The entries of a group by their matches, so that a request costs the same with ten entries as with a thousand. */
 export class EntryIndex {
   readonly #actors = new Map<string, GroupEntry>();
@@ -164,7 +167,7 @@ export class EntryIndex {
     const { kind, namespace, name } = entry;
     if (kind === "prefix") this.#actorPrefixes.push(entry);
     else if (kind === "group") addFirst(this.#actorGroups, name, entry);
-    else addFirst(this.#actors, kind === "user" ? name : `${SERVICE_ACCOUNT}${namespace}:${name}`, entry);
+    else addFirst(this.#actors, kind === "user" ? name : serviceAccountUser(namespace, name), entry);
   }
 
   #addPod(entry: GroupEntry): void {

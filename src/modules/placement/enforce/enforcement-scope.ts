@@ -2,7 +2,7 @@ import type { AdmissionRequest } from "../../../core/decision/request.ts";
 import type { Installation } from "../../../core/installation/installation.ts";
 import { at, equal, isObject, type JsonObject } from "../../../core/json.ts";
 import { isBeingDeleted, isMirrorPod, labelsOf } from "../../../core/kubernetes/object.ts";
-import { matchesActor, serviceAccountOf } from "../../../core/kubernetes/principals.ts";
+import { matchesActor, serviceAccountOf, serviceAccountUser } from "../../../core/kubernetes/principals.ts";
 import {
   isPod,
   type PodTemplate,
@@ -71,7 +71,7 @@ const CONTROLLERS: ReadonlySet<string> = new Set([
 /** The users of those. */
 export const CONTROLLER_NAMES: readonly string[] = [
   CONTROLLER_MANAGER,
-  ...[...CONTROLLERS].map((name) => `system:serviceaccount:kube-system:${name}`),
+  ...[...CONTROLLERS].map((name) => serviceAccountUser("kube-system", name)),
 ];
 
 /**

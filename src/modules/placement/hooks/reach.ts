@@ -1,10 +1,10 @@
 import type { Installation } from "../../../core/installation/installation.ts";
 import { type JsonObject, stringAt } from "../../../core/json.ts";
-import { labelsOf } from "../../../core/kubernetes/object.ts";
+import { labelsOf, NAMESPACE_NAME } from "../../../core/kubernetes/object.ts";
 import { type CompiledSelector, matches } from "../../../core/kubernetes/selectors/label-selector.ts";
 import { protectedNamespaces } from "../../../core/module/protected.ts";
 import type { View } from "../../../core/view/view.ts";
-import { NAMESPACE_NAME, type PlacementPolicy } from "../policy/policy.ts";
+import type { PlacementPolicy } from "../policy/policy.ts";
 
 /**
  * A webhook configuration is one object, limited by etcd to 1.5 MB: 4,000 names of up to 63 characters take a fifth of

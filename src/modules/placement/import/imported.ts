@@ -1,10 +1,10 @@
 import type { JsonObject } from "../../../core/json.ts";
+import { NAMESPACE_NAME } from "../../../core/kubernetes/object.ts";
 import type { CommandReport } from "../../../core/module/command.ts";
 import { checkObject } from "../../../core/policy/check.ts";
 import { describeProblem } from "../../../core/policy/problem.ts";
 import { Store } from "../../../core/view/store.ts";
 import { clusterPodSchedulingPolicy, GROUP } from "../kinds.ts";
-import { NAMESPACE_NAME } from "../policy/policy.ts";
 
 /** Collects what an import makes of foreign policies. Nothing is dropped: each part is converted, or named with the reason. */
 export class Imported {

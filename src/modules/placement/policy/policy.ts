@@ -1,4 +1,5 @@
 import { at, canonical, isObject, type JsonObject } from "../../../core/json.ts";
+import { NAMESPACE_NAME } from "../../../core/kubernetes/object.ts";
 import {
   type CompiledSelector,
   compileSelector,
@@ -14,9 +15,6 @@ import { parseCriteria } from "../criteria/criteria.ts";
 import type { Criteria } from "../criteria/criterion.ts";
 import { type FromNamespace, parseFromNamespace } from "../criteria/from-namespace.ts";
 import { type Size, sumOf } from "../criteria/work-limit.ts";
-
-/** The label by which the API server itself names every namespace. */
-export const NAMESPACE_NAME = "kubernetes.io/metadata.name";
 
 /** The enumerations of a policy; the first value is the default, for `FAILURE` unless `failsClosed`. */
 export const TARGETS = ["Both", "Pods", "Templates"] as const;

@@ -1,12 +1,12 @@
 import { exemptNamespaces, type Installation } from "../../../core/installation/installation.ts";
 import { stringAt } from "../../../core/json.ts";
-import { labelsOf } from "../../../core/kubernetes/object.ts";
+import { labelsOf, NAMESPACE_NAME } from "../../../core/kubernetes/object.ts";
 import { matches } from "../../../core/kubernetes/selectors/label-selector.ts";
 import { isPod } from "../../../core/kubernetes/workloads.ts";
 import { idle, PROBLEM, type Problem } from "../../../core/policy/problem.ts";
 import type { View } from "../../../core/view/view.ts";
 import { placedWorkloads } from "../settings.ts";
-import { NAMESPACE_NAME, type PlacementPolicy } from "./policy.ts";
+import type { PlacementPolicy } from "./policy.ts";
 
 export interface Unreached {
   readonly field: string;

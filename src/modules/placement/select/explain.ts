@@ -1,12 +1,13 @@
 import type { AdmissionRequest } from "../../../core/decision/request.ts";
 import type { JsonObject } from "../../../core/json.ts";
+import { NAMESPACE_NAME } from "../../../core/kubernetes/object.ts";
 import {
   type CompiledSelector,
   labelValue,
   whyNot,
 } from "../../../core/kubernetes/selectors/label-selector.ts";
 import type { TraceEntry } from "../../../core/module/module.ts";
-import { NAMESPACE_NAME, type PlacementPolicy } from "../policy/policy.ts";
+import type { PlacementPolicy } from "../policy/policy.ts";
 import type { Match } from "./select.ts";
 
 /** The labels that selectors match: of the namespace, and of the pod or the template. */

@@ -2,11 +2,11 @@ import type { Need } from "../../../core/decision/need.ts";
 import type { AdmissionRequest } from "../../../core/decision/request.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import { isObject, own } from "../../../core/json.ts";
-import { labelsOf } from "../../../core/kubernetes/object.ts";
+import { labelsOf, NAMESPACE_NAME } from "../../../core/kubernetes/object.ts";
 import { matches, matchesPartly } from "../../../core/kubernetes/selectors/label-selector.ts";
 import type { Context, TraceEntry } from "../../../core/module/module.ts";
 import type { PolicyIndex } from "../../../core/policy/policy-index.ts";
-import { comparePolicies, NAMESPACE_NAME, type PlacementPolicy, withCriteria } from "../policy/policy.ts";
+import { comparePolicies, type PlacementPolicy, withCriteria } from "../policy/policy.ts";
 import { traceOf } from "./explain.ts";
 
 /** Labels of a namespace. If the namespace is unknown, its name is still known. */
