@@ -111,6 +111,37 @@ function projects(...spans: readonly (readonly [number, number])[]): Call[] {
     .map((at, i) => ({ at, call: "create project", user: "ann", name: `r${i}` }));
 }
 
+/** Replicas are rolled out without modules, and with them again, while pods are created all the time. */
+const ROLLOUT: Scenario = {
+  ...REFERENCE,
+  calls: [
+    { at: 10_000, call: "set placement", name: "pool", value: "a", failurePolicy: "Fail" },
+    { at: 10_000, call: "set guard", mode: "Enable", closed: true },
+    { at: 20_000, call: "configure", configuration: "pod-os off" },
+    { at: 45_000, call: "configure", configuration: "base" },
+    { at: 70_000, call: "configure", configuration: "placement off" },
+    { at: 95_000, call: "configure", configuration: "base" },
+    ...range(18_000, 120_000, 300).map(
+      (at, i): Call => ({
+        at,
+        call: "create pod",
+        user: "ann",
+        namespace: "shop",
+        name: `pod-${i}`,
+        app: "web",
+      }),
+    ),
+  ],
+  activeMs: 110_000,
+  persistent: false,
+};
+
+/** The same, and one API server calls by the webhook configurations of twelve seconds ago: hooks that replicas do not have any more. */
+const ROLLOUT_WITH_LAG: Scenario = {
+  ...ROLLOUT,
+  faults: [{ at: 15_000, process: "", fault: "lag", forMs: 110_000, lagMs: 12_000 }],
+};
+
 function range(from: number, to: number, step: number): number[] {
   return Array.from({ length: Math.floor((to - from) / step) }, (_, i) => from + i * step);
 }
@@ -279,6 +310,12 @@ export async function plans(): Promise<{
   );
   return {
     all: [
+      { name: "replicas lose modules and get them again", scenario: ROLLOUT, compared: false },
+      {
+        name: "replicas lose modules and get them again, and an API server is behind",
+        scenario: ROLLOUT_WITH_LAG,
+        compared: false,
+      },
       ...crashes,
       ...older,
       ...hidden,

@@ -322,7 +322,11 @@ export async function checkTransitions(
       const end = ends[i + 1];
       if (end === undefined || isWrittenByOthers(one)) continue;
       runs += 1;
-      const why = difference(end, await fresh(one.configuration), leavesMarks(one) ? ["nodes"] : []);
+      const why = difference(
+        end,
+        await fresh(one.configuration),
+        leavesMarks(one) ? ["nodes", "statuses"] : [],
+      );
       const before = i === 0 ? "the base" : nameOfTransition(chain[i - 1] as Transition);
       if (why !== undefined) failures.push(`${nameOfTransition(one)} after ${before}: ${why}`);
     }
@@ -338,7 +342,7 @@ function isWrittenByOthers({ path, value }: Transition): boolean {
   return path === "manageWebhooks" && value === false;
 }
 
-/** Labels and taints of rules stay on nodes when the rules no longer count, and so does a startup taint of another name. */
+/** Labels and taints of rules stay on nodes when the rules no longer count, and so does a startup taint of another name. Statuses count such nodes. */
 function leavesMarks({ path, value }: Transition): boolean {
   return (
     (path === "modules.node-labels.enabled" && value === false) ||
