@@ -15,6 +15,12 @@ const BROWSER = ["test/dashboard/**/*.test.ts"];
 /** By `npm run test:long` alone. */
 const LONG = ["test/chaos/**/*.test.ts"];
 
+/**
+ * Much of a file is waiting for controllers, leases and grace periods, some for a minute and a half: five at a time keep two cores busy.
+ * The quick tests have run before.
+ */
+const WITH_CONTROL_PLANE = 5;
+
 /** Of tests with a control plane. */
 const CONTROL_PLANE = {
   globalSetup: ["test/cluster/global-setup.ts"],
@@ -24,6 +30,8 @@ const CONTROL_PLANE = {
 
 /** Those that take longest, so that no worker begins one of them when the others are done; `npm test` names the first ten. */
 const LONGEST = [
+  "test/dashboard/views",
+  "test/dashboard/changes",
   "test/e2e/node-guard-enable",
   "test/e2e/install",
   "test/e2e/helm",
@@ -118,7 +126,8 @@ export default defineConfig({
           // A busy machine draws a frame late.
           expect: { poll: { timeout: 30_000 } },
           isolate: false,
-          maxWorkers: 1,
+          // Beside the tests with a control plane, which wait much.
+          maxWorkers: WITH_CONTROL_PLANE,
           sequence: { groupOrder: 1 },
         },
       },
@@ -131,10 +140,8 @@ export default defineConfig({
           ...CONTROL_PLANE,
           // As above: that is a second of processor time for each file.
           isolate: false,
-          // Much of a file is waiting for controllers, leases and grace periods, some for a minute and a half: five at a time keep two
-          // cores busy. The quick tests have run before.
-          maxWorkers: 5,
-          sequence: { groupOrder: 2 },
+          maxWorkers: WITH_CONTROL_PLANE,
+          sequence: { groupOrder: 1 },
         },
       },
       {
@@ -144,7 +151,7 @@ export default defineConfig({
           include: ALONE,
           ...CONTROL_PLANE,
           maxWorkers: 1,
-          sequence: { groupOrder: 3 },
+          sequence: { groupOrder: 2 },
         },
       },
       ...(process.env["USHER_LONG"] === undefined
