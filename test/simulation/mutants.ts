@@ -165,12 +165,6 @@ export const MUTANTS: readonly Mutant[] = [
     text: "for (const { key, owners } of desired.unwanted) {",
     by: "for (const { key, owners } of [] as typeof desired.unwanted) {",
   },
-  {
-    name: "a taint is set before the ledger has it",
-    file: "src/modules/node-labels/reconcile/reconcile-node.ts",
-    text: "[...(first ?? []), write]",
-    by: "[write, ...(first ?? [])]",
-  },
   // Certificates and webhooks.
   {
     name: "the bundle has only the certificate in use",
@@ -183,18 +177,6 @@ export const MUTANTS: readonly Mutant[] = [
     file: "src/operator/certificates/certificate-plan.ts",
     text: 'trust === "no webhooks" || (trust !== "not yet" && trust.forMs >= TRUST_MS)',
     by: "true",
-  },
-  {
-    name: "the Secret is written without the version that it was read with",
-    file: "src/operator/certificates/certificate-secret.ts",
-    text: "body: { ...seen, data },",
-    by: 'body: { ...seen, metadata: { ...(seen["metadata"] as JsonObject), resourceVersion: undefined }, data },',
-  },
-  {
-    name: "replicas that start together each issue a certificate",
-    file: "src/operator/certificates/certificate-secret.ts",
-    text: "?fieldManager=${FIELD_MANAGER}-${randomUUID()}`",
-    by: "?fieldManager=${FIELD_MANAGER}&force=true`",
   },
   {
     name: "edited webhooks are not repaired",

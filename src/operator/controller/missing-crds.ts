@@ -3,6 +3,7 @@ import { pause } from "../../cluster/client/retry.ts";
 import type { ClusterSource } from "../../cluster/source/cluster-source.ts";
 import { nameOf } from "../../core/kubernetes/object.ts";
 import type { Log } from "../../core/log.ts";
+import { registeredResources } from "../../core/registration/crd.ts";
 import { registeredKinds } from "../../core/registration/index.ts";
 import { anchor } from "../../core/registration/managed-objects.ts";
 import { DeduplicatedLog } from "../deduplicated-log.ts";
@@ -28,8 +29,12 @@ export async function createMissingCrds(options: MissingCrdsOptions): Promise<vo
   const { client, source, log, version, signal, retryMs = RETRY_MS } = options;
   const objects = new Objects(client);
   const deduplicated = new DeduplicatedLog(log, () => performance.now());
+  const own = new Set(registeredResources(source.assembly).map(({ plural, group }) => `${plural}.${group}`));
   while (!signal.aborted && !source.ready) {
-    const absent = source.cache.status().filter(({ served }) => served === false);
+    // Kinds of OpenShift are absent elsewhere, and usher has no CRD of them.
+    const absent = source.cache
+      .status()
+      .filter(({ served, resource }) => served === false && own.has(resource));
     try {
       for (const crd of absent.length === 0 ? [] : registeredKinds(source.assembly, version)) {
         if (!absent.some(({ resource }) => resource === nameOf(crd))) continue;
