@@ -2,7 +2,6 @@
 
 import type { OwnCertificate } from "../../src/admission/tls/certificate.ts";
 import { resourceName } from "../../src/core/decision/request.ts";
-import { controlPlaneOf, DEFAULT_INSTALLATION } from "../../src/core/installation/installation.ts";
 import { at, equal, isObject, type Json, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
 import { annotationsOf, labelsOf, nameOf, namespaceOf } from "../../src/core/kubernetes/object.ts";
 import { parseServerVersion } from "../../src/core/kubernetes/versions.ts";
@@ -82,12 +81,12 @@ export function watchInvariants(world: World): void {
 /** Objects by which usher counts and reports: each is written on its own schedule. */
 const REPORTS = /^(events(\.events\.k8s\.io)?|leases\.coordination\.k8s\.io)$/;
 
-/** One change of a rule may take a write of the ledger, one of the labels, and one after a grace period. */
-const WRITES_PER_CAUSE = 3;
+/** Writes without a cause: one event may take several, such as that of labels and, after a grace period, of taints. */
+const SPARE_WRITES = 3;
 
 /**
- * No object is written more often than its history explains: a change by others of the object itself or of anything but
- * other nodes, the start of a process, another leader, and a write that failed.
+ * No object is written more often than its history explains: once for each change by others of the object itself or of
+ * anything but other nodes, each start of a process and each new leader, and a few times more.
  */
 function watchWrites({ store, runtime, pods }: World): void {
   const written = new Map<string, number>();
@@ -110,14 +109,15 @@ function watchWrites({ store, runtime, pods }: World): void {
     holder = next;
     if (REPORTS.test(resource)) return;
     const id = `${resource} ${key}`;
+    if (pods.size === 0) return;
     if (by !== USHER) {
       if (resource === "nodes") count(explained, id);
       else ofAll += 1;
       return;
     }
-    const causes = 1 + ofAll + (explained.get(id) ?? 0);
+    const causes = ofAll + (explained.get(id) ?? 0);
     const writes = count(written, id);
-    if (writes > WRITES_PER_CAUSE * causes)
+    if (writes > causes + SPARE_WRITES)
       runtime.fail(`usher writes ${id} for the ${writes}th time, and ${causes} events explain it`);
   });
 }
@@ -242,7 +242,7 @@ function coveredLabelRemoved({ type, object, previous, key }: StoreEvent, world:
 }
 
 /** Namespaces in which everything must go on while no replica answers: the control plane's, and usher's own. */
-const VITAL_NAMESPACES = [...controlPlaneOf(DEFAULT_INSTALLATION), NAMESPACE];
+const VITAL_NAMESPACES = ["kube-system", "kube-public", "kube-node-lease", NAMESPACE];
 
 /** Kinds by which the control plane works, in its own namespaces. */
 const VITAL_KINDS = [

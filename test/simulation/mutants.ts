@@ -179,6 +179,24 @@ export const MUTANTS: readonly Mutant[] = [
     by: "true",
   },
   {
+    name: "the paths of webhooks are replaced at each look",
+    file: "src/operator/certificates/path-tokens.ts",
+    text: "return isOver(ROTATE_EVERY_MS) ? rotated(tokens, now) : undefined;",
+    by: "return rotated(tokens, now);",
+  },
+  {
+    name: "hooks cover the control plane's namespaces",
+    file: "src/core/installation/installation.ts",
+    text: 'const KUBERNETES_NAMESPACES = ["kube-system", "kube-public", "kube-node-lease"];',
+    by: 'const KUBERNETES_NAMESPACES = ["kube-public"];',
+  },
+  {
+    name: "a leader closes opened webhooks before a replica is ready",
+    file: "src/operator/controller/webhook-controller.ts",
+    text: "if ((opened !== undefined || isOnStandby(live)) && !(await this.#isReady())) return false;",
+    by: "",
+  },
+  {
     name: "edited webhooks are not repaired",
     file: "src/operator/controller/webhook-controller.ts",
     text: "await repairs.write(wanted, live, webhookDeviations);",
