@@ -50,13 +50,31 @@ export const GROUP: JsonObject = {
   emergencyUsers: ["sre"],
 };
 
-/** The NodeSchedulingPolicy that counts, with the control-plane group in force. */
-export function controlPlanePolicy(group: JsonObject = {}): JsonObject {
+/** A NodeSchedulingPolicy; only the one named `cluster` counts. */
+export function schedulingPolicy(
+  groups: readonly JsonObject[],
+  name = "cluster",
+  spec: JsonObject = {},
+): JsonObject {
   return {
     apiVersion: "scheduling.openshift.io/v1alpha1",
     kind: "NodeSchedulingPolicy",
-    metadata: { name: "cluster" },
-    spec: { groups: [{ name: "ControlPlane", mode: "Enable", ...group }] },
+    metadata: { name },
+    spec: { ...spec, groups },
+  };
+}
+
+/** The NodeSchedulingPolicy that counts, with the control-plane group in force. */
+export function controlPlanePolicy(group: JsonObject = {}): JsonObject {
+  return schedulingPolicy([{ name: "ControlPlane", mode: "Enable", ...group }]);
+}
+
+export function override(spec: JsonObject, metadata: JsonObject = {}): JsonObject {
+  return {
+    apiVersion: "usher.dev/v1alpha1",
+    kind: "NodeGuardOverride",
+    metadata: { name: "o", ...metadata },
+    spec,
   };
 }
 

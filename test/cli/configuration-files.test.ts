@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { pod } from "../builders/pod.ts";
 import { requestFor } from "../builders/request.ts";
 import { WRAPPED_CONFIGURATION } from "../support/modules/gatehouse.ts";
 import { programWith, servingWith } from "../support/modules/program.ts";
@@ -15,18 +16,14 @@ metadata: {name: more}
 spec: {closed: [cp-0, cp-2]}
 `;
 
-const pod = (nodeName: string) => ({
-  apiVersion: "v1",
-  kind: "Pod",
-  metadata: { name: "p", namespace: "shop" },
-  spec: { nodeName, containers: [{ name: "c", image: "any" }] },
-});
+const podOn = (nodeName: string) =>
+  pod({ name: "p", spec: { nodeName, containers: [{ name: "c", image: "any" }] } });
 
 /** The output of `usher review` for a pod on a node, and for the files. */
 async function review(files: Record<string, string>, nodeName: string) {
   const source = folder(files);
   const args = ["review", "--source", source, "-o", "json", "-"];
-  const ran = await programWith("gatehouse.ts", args, JSON.stringify(pod(nodeName)));
+  const ran = await programWith("gatehouse.ts", args, JSON.stringify(podOn(nodeName)));
   return { ...ran, err: ran.err.replaceAll(`${source}/`, "") };
 }
 
@@ -62,7 +59,7 @@ describe("configuration in files, through the real program", () => {
       const review = {
         apiVersion: "admission.k8s.io/v1",
         kind: "AdmissionReview",
-        request: requestFor(pod(node)),
+        request: requestFor(podOn(node)),
       };
       return (await post(`${webhook}/validate`, ca, review)).body;
     };

@@ -1,4 +1,5 @@
 import { expect, test, vi } from "vitest";
+import { node as nodeOf } from "../../../test/builders/node.ts";
 import { Gates } from "../../core/installation/gates.ts";
 import { DEFAULT_INSTALLATION } from "../../core/installation/installation.ts";
 import { at, type JsonObject } from "../../core/json.ts";
@@ -27,11 +28,7 @@ const reader = defineModule<never>({
   assemble: () => ({}),
 });
 
-const node = (zone: string, name = "n"): JsonObject => ({
-  apiVersion: "v1",
-  kind: "Node",
-  metadata: { name, labels: { zone } },
-});
+const node = (zone: string, name = "n"): JsonObject => nodeOf(name, { zone });
 const change = (object: JsonObject | undefined, name = "n"): Change => ({
   resource: "nodes",
   namespace: "",

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { assemblyOf } from "../../../test/builders/evaluation.ts";
 import { kindOf } from "../../../test/builders/kind.ts";
 import { moduleThat } from "../../../test/builders/module.ts";
+import { node as nodeOf } from "../../../test/builders/node.ts";
 import { allow } from "../decision/decision.ts";
 import { Gates } from "../installation/gates.ts";
 import { DEFAULT_INSTALLATION } from "../installation/installation.ts";
@@ -116,7 +117,7 @@ const node = (name: string, change: JsonObject = {}): Change => ({
   resource: "nodes",
   namespace: "",
   name,
-  object: { apiVersion: "v1", kind: "Node", metadata: { name, labels: { zone: "a" } }, ...change },
+  object: { ...nodeOf(name, { zone: "a" }), ...change },
 });
 
 describe("policies", () => {

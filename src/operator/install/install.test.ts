@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test, vi } from "vitest";
+import { pod } from "../../../test/builders/pod.ts";
 import {
   installedObjects,
   pathOf,
@@ -52,7 +53,7 @@ function led(cluster: TestInstallation, holderIdentity: string): void {
 }
 
 function podOf(name: string, more: JsonObject = {}): JsonObject {
-  return { apiVersion: "v1", kind: "Pod", metadata: { name, namespace: "usher-system", ...more } };
+  return pod({ name, namespace: "usher-system", metadata: more });
 }
 
 test("a plan is executed in order; objects that usher writes itself are left to it", async () => {

@@ -1,4 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { schedulingPolicy } from "../../../../test/builders/guard.ts";
+import { node as nodeOf } from "../../../../test/builders/node.ts";
 import { Gates } from "../../../core/installation/gates.ts";
 import { DEFAULT_INSTALLATION, type Installation } from "../../../core/installation/installation.ts";
 import { isObject, type JsonObject } from "../../../core/json.ts";
@@ -11,12 +13,8 @@ import { override, policy, policyConfig, scheduler } from "../kinds.ts";
 import { GATE } from "../settings.ts";
 
 const CP_LABEL = "node-role.kubernetes.io/control-plane";
-const node = (name: string, labels: JsonObject = {}, spec: JsonObject = {}): JsonObject => ({
-  apiVersion: "v1",
-  kind: "Node",
-  metadata: { name, labels },
-  spec,
-});
+const node = (name: string, labels: JsonObject = {}, spec: JsonObject = {}): JsonObject =>
+  nodeOf(name, labels, { spec });
 const NODES = [node("cp-0", { [CP_LABEL]: "" }), node("w-0")];
 const RESOURCES: Readonly<Record<string, string>> = {
   Node: "nodes",
@@ -45,13 +43,6 @@ const ControlPlane = (more: JsonObject = {}): JsonObject => ({
   emergencyUsers: ["sre"],
   ...more,
 });
-const nsp = (groups: readonly JsonObject[], name = "cluster", spec: JsonObject = {}): JsonObject => ({
-  apiVersion: "scheduling.openshift.io/v1alpha1",
-  kind: "NodeSchedulingPolicy",
-  metadata: { name },
-  spec: { ...spec, groups },
-});
-
 function found(
   object: JsonObject,
   objects: readonly JsonObject[] = NODES,
@@ -81,55 +72,55 @@ describe("refused on write and offline", () => {
   test.each<[string, JsonObject, JsonObject[], RegExp]>([
     [
       "an empty selector",
-      nsp([gpu({ labelSelector: {} })]),
+      schedulingPolicy([gpu({ labelSelector: {} })]),
       NODES,
       /labelSelector: selects every node.*AllNodes/,
     ],
     [
       "Enable if every schedulable node is protected",
-      nsp([ControlPlane({ mode: "Enable" })]),
+      schedulingPolicy([ControlPlane({ mode: "Enable" })]),
       [node("cp-0", { [CP_LABEL]: "" }), node("w-0", {}, { unschedulable: true })],
       /mode: Enable would protect every schedulable node/,
     ],
     [
       "Enable while mastersSchedulable is true",
-      nsp([ControlPlane({ mode: "Enable" })]),
+      schedulingPolicy([ControlPlane({ mode: "Enable" })]),
       [...NODES, masters(true)],
       /contradict/,
     ],
-    ["an unknown mode", nsp([ControlPlane({ mode: "Enabled" })]), NODES, /mode/],
+    ["an unknown mode", schedulingPolicy([ControlPlane({ mode: "Enabled" })]), NODES, /mode/],
     [
       "a bad principal",
-      nsp([ControlPlane({ authorizedUsers: ["a/b/c"] })]),
+      schedulingPolicy([ControlPlane({ authorizedUsers: ["a/b/c"] })]),
       NODES,
       /authorizedUsers\[0\].*not a service account/,
     ],
-    ["two groups of one name", nsp([ControlPlane(), ControlPlane()]), NODES, /duplicate/],
+    ["two groups of one name", schedulingPolicy([ControlPlane(), ControlPlane()]), NODES, /duplicate/],
     [
       "the selector of a built-in group",
-      nsp([ControlPlane({ labelSelector: { matchLabels: { a: "b" } } })]),
+      schedulingPolicy([ControlPlane({ labelSelector: { matchLabels: { a: "b" } } })]),
       NODES,
       /can't be changed/,
     ],
     [
       "a new group without a selector",
-      nsp([{ name: "edge", mode: "Inform" }]),
+      schedulingPolicy([{ name: "edge", mode: "Inform" }]),
       NODES,
       /needs a labelSelector/,
     ],
     [
       "Enable while usher is not authorised",
-      nsp([gpu({ mode: "Enable", authorizedUsers: ["system:kube-scheduler"] })]),
+      schedulingPolicy([gpu({ mode: "Enable", authorizedUsers: ["system:kube-scheduler"] })]),
       NODES,
       /usher itself is not authorised: add usher-system\/usher/,
     ],
     [
       "Ignore without the fallback",
-      nsp([ControlPlane({ mode: "Enable", failurePolicy: "Ignore" })]),
+      schedulingPolicy([ControlPlane({ mode: "Enable", failurePolicy: "Ignore" })]),
       NODES,
       /Ignore is accepted only while the fallback is in force/,
     ],
-    ["an unknown field", nsp([ControlPlane({ foo: 1 })]), NODES, /foo/],
+    ["an unknown field", schedulingPolicy([ControlPlane({ foo: 1 })]), NODES, /foo/],
   ])("%s", (_case, object, objects, message) => {
     const errors = found(object, objects);
     expect(errors.join("\n")).toMatch(message);
@@ -137,23 +128,27 @@ describe("refused on write and offline", () => {
   });
 
   test.each<[string, JsonObject, JsonObject[]]>([
-    ["AllNodes", nsp([gpu({ labelSelector: {}, acknowledge: ["AllNodes"] })]), NODES],
+    ["AllNodes", schedulingPolicy([gpu({ labelSelector: {}, acknowledge: ["AllNodes"] })]), NODES],
     [
       "NoOtherNodes",
-      nsp([ControlPlane({ mode: "Enable", acknowledge: ["NoOtherNodes"] })]),
+      schedulingPolicy([ControlPlane({ mode: "Enable", acknowledge: ["NoOtherNodes"] })]),
       [node("cp-0", { [CP_LABEL]: "" })],
     ],
     [
       "Enable with mastersSchedulable false",
-      nsp([ControlPlane({ mode: "Enable" })]),
+      schedulingPolicy([ControlPlane({ mode: "Enable" })]),
       [...NODES, masters(false)],
     ],
     [
       "consistency Disabled",
-      nsp([ControlPlane({ mode: "Enable" })], "cluster", { consistency: "Disabled" }),
+      schedulingPolicy([ControlPlane({ mode: "Enable" })], "cluster", { consistency: "Disabled" }),
       [...NODES, masters(true)],
     ],
-    ["Inform with Ignore", nsp([ControlPlane({ mode: "Inform", failurePolicy: "Ignore" })]), NODES],
+    [
+      "Inform with Ignore",
+      schedulingPolicy([ControlPlane({ mode: "Inform", failurePolicy: "Ignore" })]),
+      NODES,
+    ],
   ])("not %s", (_case, object, objects) => {
     expect(found(object, objects).filter((one) => one.startsWith("error"))).toEqual([]);
   });
@@ -163,9 +158,9 @@ describe("refused on write and offline", () => {
       ...DEFAULT_INSTALLATION,
       settings: { "node-guard": { fallback: true } },
     };
-    const enabled = nsp([ControlPlane({ mode: "Enable" })]);
+    const enabled = schedulingPolicy([ControlPlane({ mode: "Enable" })]);
     const compiled = compileAll(assemblyOf([...NODES, enabled], installation).view, installation, 0);
-    const open = nsp([ControlPlane({ mode: "Enable", failurePolicy: "Ignore" })]);
+    const open = schedulingPolicy([ControlPlane({ mode: "Enable", failurePolicy: "Ignore" })]);
     expect(compiled).toHaveLength(6);
     expect(found(open, [...NODES, ...compiled], policy, installation)).toEqual([]);
     expect(found(open, [...NODES, ...compiled.slice(1)], policy, installation).join()).toMatch(/fallback/);
@@ -196,7 +191,9 @@ describe("refused on write and offline", () => {
         /fallback/,
       );
     // Compiled from other lists.
-    const wider = nsp([ControlPlane({ mode: "Enable", failurePolicy: "Ignore", assigners: ["x/y"] })]);
+    const wider = schedulingPolicy([
+      ControlPlane({ mode: "Enable", failurePolicy: "Ignore", assigners: ["x/y"] }),
+    ]);
     expect(found(wider, [...NODES, ...compiled], policy, installation).join()).toMatch(/fallback/);
   });
 });
@@ -205,41 +202,46 @@ describe("warnings", () => {
   test.each<[string, JsonObject, JsonObject[], RegExp]>([
     [
       "a label that a kubelet may change",
-      nsp([gpu({ labelSelector: { matchLabels: { tier: "cp" } } })]),
+      schedulingPolicy([gpu({ labelSelector: { matchLabels: { tier: "cp" } } })]),
       NODES,
       /a kubelet may change the label tier/,
     ],
     [
       "the hostname",
-      nsp([gpu({ labelSelector: { matchLabels: { "kubernetes.io/hostname": "a" } } })]),
+      schedulingPolicy([gpu({ labelSelector: { matchLabels: { "kubernetes.io/hostname": "a" } } })]),
       NODES,
       /kubelet may change/,
     ],
-    ["no scheduler", nsp([gpu({ authorizedUsers: ["a/b"] })]), NODES, /does not list system:kube-scheduler/],
-    ["no entry", nsp([gpu({ authorizedUsers: [] })]), NODES, /no entry/],
+    [
+      "no scheduler",
+      schedulingPolicy([gpu({ authorizedUsers: ["a/b"] })]),
+      NODES,
+      /does not list system:kube-scheduler/,
+    ],
+    ["no entry", schedulingPolicy([gpu({ authorizedUsers: [] })]), NODES, /no entry/],
     [
       "a prefix",
-      nsp([ControlPlane({ workloads: ["gather-*/default"] })]),
+      schedulingPolicy([ControlPlane({ workloads: ["gather-*/default"] })]),
       NODES,
       /every namespace with that beginning/,
     ],
     [
       "overlapping groups",
-      nsp([gpu({ labelSelector: { matchLabels: { [CP_LABEL]: "" } } })]),
+      schedulingPolicy([gpu({ labelSelector: { matchLabels: { [CP_LABEL]: "" } } })]),
       NODES,
       /in group ControlPlane as well/,
     ],
-    ["no node", nsp([gpu()]), NODES, /selects no node now/],
-    ["another name", nsp([], "other"), NODES, /only the object named cluster counts/],
+    ["no node", schedulingPolicy([gpu()]), NODES, /selects no node now/],
+    ["another name", schedulingPolicy([], "other"), NODES, /only the object named cluster counts/],
     [
       "a running pod that Enable would refuse",
-      nsp([ControlPlane({ mode: "Inform" })]),
+      schedulingPolicy([ControlPlane({ mode: "Inform" })]),
       [...NODES, { kind: "Pod", metadata: { name: "web", namespace: "team-a" }, spec: { nodeName: "cp-0" } }],
       /not authorised: 1, such as team-a\/web/,
     ],
     [
       "a DaemonSet with hostNetwork",
-      nsp([ControlPlane({ mode: "Inform" })]),
+      schedulingPolicy([ControlPlane({ mode: "Inform" })]),
       [
         ...NODES,
         {
@@ -271,7 +273,7 @@ describe("warnings", () => {
     const installation = { ...DEFAULT_INSTALLATION, controlPlaneNamespaces: ["openshift-etcd"] };
     const warned = (more: JsonObject) =>
       found(
-        nsp([ControlPlane({ emergencyUsers: [], ...more })]),
+        schedulingPolicy([ControlPlane({ emergencyUsers: [], ...more })]),
         [...NODES, ...objects],
         policy,
         installation,
@@ -287,13 +289,13 @@ describe("warnings", () => {
 
   test("namespaces of OpenShift that would wait for usher", () => {
     const version = { kind: "ClusterVersion", metadata: { name: "version" } };
-    const enabled = nsp([ControlPlane({ mode: "Enable" })]);
+    const enabled = schedulingPolicy([ControlPlane({ mode: "Enable" })]);
     const listed = { ...DEFAULT_INSTALLATION, controlPlaneNamespaces: ["openshift-etcd"] };
     expect(found(enabled, [...NODES, version])).toEqual([
       expect.stringMatching(/^warning .*controlPlaneNamespaces/),
     ]);
     expect(found(enabled, [...NODES, version], policy, listed)).toEqual([]);
-    expect(found(nsp([ControlPlane({ mode: "Inform" })]), [...NODES, version])).toEqual([]);
+    expect(found(schedulingPolicy([ControlPlane({ mode: "Inform" })]), [...NODES, version])).toEqual([]);
   });
 
   test("none for pods that are authorised, mirrored, done, or elsewhere", () => {
@@ -310,9 +312,9 @@ describe("warnings", () => {
       pod("c", { status: { phase: "Succeeded" } }),
       pod("d", { spec: { nodeName: "w-0" } }),
     ];
-    expect(found(nsp([ControlPlane({ mode: "Enable" })]), [...NODES, ...pods])).toEqual([]);
+    expect(found(schedulingPolicy([ControlPlane({ mode: "Enable" })]), [...NODES, ...pods])).toEqual([]);
     const bound = pod("b", { spec: { nodeName: "cp-0", serviceAccountName: "default" } }, mirror);
-    expect(found(nsp([ControlPlane({ mode: "Enable" })]), [...NODES, bound])).toEqual([
+    expect(found(schedulingPolicy([ControlPlane({ mode: "Enable" })]), [...NODES, bound])).toEqual([
       expect.stringContaining("such as b/a"),
     ]);
   });

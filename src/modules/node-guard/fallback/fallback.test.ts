@@ -1,5 +1,6 @@
 // Webhook and fallback on random requests. test/e2e shows that the API server evaluates the expressions like this test.
 import { expect, test } from "vitest";
+import { override } from "../../../../test/builders/guard.ts";
 import {
   fallbackRefuses,
   guardAssembly,
@@ -50,12 +51,8 @@ test.each(["Namespace", "Exact"] as const)(
 );
 
 const namesOf = (objects: readonly JsonObject[]) => objects.map((one) => `${one["kind"]} ${nameOf(one)}`);
-const override = (from: string, until: string): JsonObject => ({
-  apiVersion: "usher.dev/v1alpha1",
-  kind: "NodeGuardOverride",
-  metadata: { name: "o" },
-  spec: { group: NAMES.label, mode: "Inform", from, until, reason: "x" },
-});
+const during = (from: string, until: string): JsonObject =>
+  override({ group: NAMES.label, mode: "Inform", from, until, reason: "x" });
 
 test("three policies for each group that refuses, with their bindings", () => {
   const { view } = guardAssembly([policyOf(NAMES, "Namespace")]);
@@ -76,7 +73,7 @@ test.each([
   ["2026-11-16T11:00:00Z", "2026-11-16T12:00:00Z", "Deny"],
 ])("under an override from %s to %s bindings %s", (from, until, action) => {
   const assembly = guardAssembly([policyOf(NAMES, "Namespace")]);
-  const object = override(from, until);
+  const object = during(from, until);
   assembly.apply([{ resource: "nodeguardoverrides.usher.dev", namespace: "", name: "o", object }]);
   const actions = compileAll(assembly.view, INSTALLATION, NOW).flatMap((one) =>
     listAt(one, "spec", "validationActions"),

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { atOnce } from "../../../../test/builders/evaluation.ts";
+import { override } from "../../../../test/builders/guard.ts";
 import { outside } from "../../../../test/builders/outside.ts";
 import { requestFor } from "../../../../test/builders/request.ts";
 import type { AdmissionRequest } from "../../../core/decision/request.ts";
@@ -12,12 +13,8 @@ import { nodeGuard } from "../index.ts";
 import { GATE } from "../settings.ts";
 
 const GRANTED_BY = "usher.dev/granted-by";
-const override = (annotations?: JsonObject): JsonObject => ({
-  apiVersion: "usher.dev/v1alpha1",
-  kind: "NodeGuardOverride",
-  metadata: { name: "o", ...(annotations === undefined ? {} : { annotations }) },
-  spec: { group: "ControlPlane" },
-});
+const annotated = (annotations?: JsonObject): JsonObject =>
+  override({ group: "ControlPlane" }, annotations === undefined ? {} : { annotations });
 
 function recorded(object: JsonObject, change: Partial<AdmissionRequest>): unknown {
   const assembly = new Assembly([nodeGuard], DEFAULT_INSTALLATION, new Gates([{ ...GATE, default: true }]));
@@ -27,24 +24,24 @@ function recorded(object: JsonObject, change: Partial<AdmissionRequest>): unknow
 }
 
 test.each<[string, JsonObject, Partial<AdmissionRequest>, string]>([
-  ["the author is recorded", override(), {}, "sre"],
-  ["a forged record is replaced", override({ [GRANTED_BY]: "mallory" }), {}, "sre"],
+  ["the author is recorded", annotated(), {}, "sre"],
+  ["a forged record is replaced", annotated({ [GRANTED_BY]: "mallory" }), {}, "sre"],
   [
     "the record stays",
-    override({ [GRANTED_BY]: "me" }),
+    annotated({ [GRANTED_BY]: "me" }),
     {
       operation: "UPDATE",
-      oldObject: override({ [GRANTED_BY]: "sre" }),
+      oldObject: annotated({ [GRANTED_BY]: "sre" }),
       userInfo: { username: "mallory", groups: [] },
     },
     "sre",
   ],
   [
     "a removed record is restored",
-    override(),
+    annotated(),
     {
       operation: "UPDATE",
-      oldObject: override({ [GRANTED_BY]: "sre" }),
+      oldObject: annotated({ [GRANTED_BY]: "sre" }),
       userInfo: { username: "mallory", groups: [] },
     },
     "sre",
