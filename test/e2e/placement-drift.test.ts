@@ -1,5 +1,5 @@
 // Drift from changed and deleted policies, found and repaired by an administrator on a real control plane.
-import { expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { at, type Json, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
 import { program } from "../cli/usher.ts";
 import { eventually } from "../cluster/access/wait.ts";
@@ -77,13 +77,16 @@ describeOwnCluster("drift of stored workloads", {}, (cluster) => {
     });
   };
 
-  test("workloads that match their policy are current", async () => {
+  beforeAll(async () => {
     for (const pool of ["etcd", "nvme"]) await cluster().createNode(`node-${pool}`, { labels: { pool } });
     await cluster().createNode("plain");
     await stage.install();
     await stage.policies({ pool: wants("etcd") });
     for (const name of ["web", "db"]) await stage.call("POST", "deployments", deployment(name));
     for (const name of ["web", "db"]) await rolledOut(name);
+  });
+
+  test("workloads that match their policy are current", async () => {
     const { json, code, err } = await status();
     expect(states(json), err).toBe("db current, web current");
     expect(code).toBe(0);

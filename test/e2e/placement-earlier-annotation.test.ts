@@ -53,11 +53,11 @@ describeOwnCluster("a workload with an annotation of the version before", {}, (c
     await earlier.createNamespace("earlier", {});
     const metadata = { name: "web", annotations: { [PROVENANCE]: EARLIER } };
     await earlier.call("POST", "deployments", { ...PLACED, metadata });
-  });
-
-  test("an administrator installs this version and applies the policy", async () => {
     await stage.install();
     await stage.policies({ home: POLICY });
+  });
+
+  test("an installation and a policy leave the stored annotation as it is", async () => {
     expect(stringAt(await stored(), "metadata", "annotations", PROVENANCE)).toBe(EARLIER);
   });
 

@@ -1,6 +1,6 @@
 // Values that a policy takes from the namespace, on a real control plane: the CRD, the injection, drift after another label.
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { at, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
 import { folder, program } from "../cli/usher.ts";
 import { eventually } from "../cluster/access/wait.ts";
@@ -39,9 +39,12 @@ describeOwnCluster("values from the namespace", {}, (cluster) => {
       ),
     );
 
-  test("installs, and refuses what is ambiguous by the CRD itself, while manifests of kupid stay valid", async () => {
+  beforeAll(async () => {
     await cluster().createNode("plain");
     await stage.install();
+  });
+
+  test("the CRD itself refuses what is ambiguous, while manifests of kupid stay valid", async () => {
     const post = (name: string, spec: JsonObject) =>
       cluster().request("POST", `${POLICIES}?dryRun=All`, {
         apiVersion: "kupid.gardener.cloud/v1alpha1",

@@ -1,7 +1,7 @@
 // However usher is removed, its webhooks are deleted: by the real garbage collector, with an API server that enforces
 // permissions on owner references.
 import { setTimeout as pause } from "node:timers/promises";
-import { expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
 import { anchor } from "../../src/core/registration/managed-objects.ts";
 import { OWN_LABELS } from "../../src/core/registration/names.ts";
@@ -41,9 +41,12 @@ describeOwnCluster("a removed usher", { flags: { "kube-apiserver": FLAGS } }, (c
       async () => listAt(await cluster().call("GET", REPLICAS), "items").length === 0,
     );
 
-  test("the anchor owns the webhooks, and the namespace owns the anchor", async () => {
+  beforeAll(async () => {
     await cluster().createNode("n1");
     await install(cluster());
+  });
+
+  test("the anchor owns the webhooks, and the namespace owns the anchor", async () => {
     for (const path of CONFIGURATIONS) expect(await owners(path)).toEqual(["ClusterRole usher-installation"]);
     expect(await owners(ANCHOR)).toEqual(["Namespace usher-system"]);
     const refused = cluster()
