@@ -1,5 +1,5 @@
 import type { Origin } from "../../core/decision/draft.ts";
-import { type AdmissionRequest, resourceName } from "../../core/decision/request.ts";
+import { type AdmissionRequest, resourceName, supposedRequest } from "../../core/decision/request.ts";
 import { shortName } from "../../core/drift/commands/policy-argument.ts";
 import { parseWorkload } from "../../core/drift/commands/workload-argument.ts";
 import { EVENT_ANNOTATIONS } from "../../core/evaluate/effects.ts";
@@ -220,21 +220,14 @@ function requestOf(
   const resource = resources.of(apiVersion, kind);
   const plural = group === "" ? resource.name : resource.name.slice(0, -group.length - 1);
   const namespace = resource.scope === "Cluster" ? "" : namespaceOf(object);
-  return {
+  const created = structuredClone(beforeUsher(object).object) as JsonObject;
+  return supposedRequest({ group, version, kind, resource: plural }, created, {
     uid: "explain",
-    kind: { group, version, kind },
-    resource: { group, version, resource: plural },
-    subResource: "",
     name: nameOf(object),
     namespace: group === "" && kind === "Namespace" ? nameOf(object) : namespace,
-    operation: "CREATE",
     userInfo: userInfoFor("kubernetes-admin", []),
-    object: structuredClone(beforeUsher(object).object) as JsonObject,
-    oldObject: undefined,
-    dryRun: true,
-    options: undefined,
     unvalidated: true,
-  };
+  });
 }
 
 /** The values that one policy set, path by path, compared with the object as it would be created today. */

@@ -1,5 +1,5 @@
 import { decodeReview, Undecodable } from "../../admission/review/decode.ts";
-import type { AdmissionRequest, UserInfo } from "../../core/decision/request.ts";
+import { type AdmissionRequest, supposedRequest, type UserInfo } from "../../core/decision/request.ts";
 import type { Source } from "../../core/evaluate/source.ts";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { admissionDefaults, defaulted } from "../../core/kubernetes/defaults/defaults.ts";
@@ -59,23 +59,23 @@ export class Requests {
     const name = stringAt(object, "metadata", "name") ?? "";
     const stored = operation === "UPDATE" ? await this.#stored(object, resource, namespace, name) : undefined;
     if (operation === "UPDATE" && stored === undefined) return { problem: unstored(kind, namespace, name) };
-    const request: AdmissionRequest = {
-      // A new one each: a second request with the same uid is a repeated one.
-      uid: `review-${++this.#asked}`,
-      kind: { group, version, kind },
-      resource: { group, version, resource: group === "" ? resource : resource.slice(0, -group.length - 1) },
-      subResource: "",
-      name,
-      // The namespace of a request for a Namespace is its own name.
-      namespace: group === "" && kind === "Namespace" ? name : namespace,
-      operation,
-      userInfo: user,
-      object: this.#defaulted(object, namespace),
-      oldObject: stored === undefined ? undefined : this.#defaulted(stored, namespace),
-      dryRun: false,
-      options: undefined,
-      unvalidated: true,
-    };
+    const plural = group === "" ? resource : resource.slice(0, -group.length - 1);
+    const request = supposedRequest(
+      { group, version, kind, resource: plural },
+      this.#defaulted(object, namespace),
+      {
+        // A new one each: a second request with the same uid is a repeated one.
+        uid: `review-${++this.#asked}`,
+        name,
+        // The namespace of a request for a Namespace is its own name.
+        namespace: group === "" && kind === "Namespace" ? name : namespace,
+        operation,
+        userInfo: user,
+        oldObject: stored === undefined ? undefined : this.#defaulted(stored, namespace),
+        dryRun: false,
+        unvalidated: true,
+      },
+    );
     return { request, written: this.#written(object, scope === "Namespaced") };
   }
 

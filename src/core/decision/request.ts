@@ -1,4 +1,5 @@
 import { type JsonObject, stringAt } from "../json.ts";
+import { nameOf, namespaceOf } from "../kubernetes/object.ts";
 
 export interface GroupVersionKind {
   readonly group: string;
@@ -46,6 +47,27 @@ export interface AdmissionRequest {
   readonly unvalidated?: true;
   /** Why its objects could not be read: then it has none, for any operation, and each hook's `tooLarge` decides. */
   readonly tooLarge?: string;
+}
+
+/** A request that no API server has sent: a CREATE of this object as a dry run, unless `rest` says otherwise. */
+export function supposedRequest(
+  { group, version, kind, resource }: GroupVersionKind & GroupVersionResource,
+  object: JsonObject,
+  rest: Pick<AdmissionRequest, "uid" | "userInfo"> & Partial<AdmissionRequest>,
+): AdmissionRequest {
+  return {
+    kind: { group, version, kind },
+    resource: { group, version, resource },
+    subResource: "",
+    name: nameOf(object),
+    namespace: namespaceOf(object),
+    operation: "CREATE",
+    object,
+    oldObject: undefined,
+    dryRun: true,
+    options: undefined,
+    ...rest,
+  };
 }
 
 /** The name of a resource in stores, indexes and RBAC: `pods`, `deployments.apps`. */

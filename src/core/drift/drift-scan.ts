@@ -1,9 +1,8 @@
 import type { Facts, Need } from "../decision/need.ts";
-import { type AdmissionRequest, resourceName } from "../decision/request.ts";
+import { type AdmissionRequest, resourceName, supposedRequest } from "../decision/request.ts";
 import { type Evaluation, type EvaluationRequest, evaluateHooks } from "../evaluate/evaluate-hooks.ts";
 import type { Installation } from "../installation/installation.ts";
 import { at, copyOf, equal, isObject, type Json, type JsonObject, stringAt } from "../json.ts";
-import { nameOf, namespaceOf } from "../kubernetes/object.ts";
 import { specPath, type WorkloadKind } from "../kubernetes/workloads.ts";
 import type { Assembly } from "../module/assembly.ts";
 import type { Module } from "../module/module.ts";
@@ -60,22 +59,13 @@ function driftScanCall(
 }
 
 function scanRequest(workload: WorkloadKind, object: JsonObject, oldObject?: JsonObject): AdmissionRequest {
-  const { group, version, kind, resource } = workload;
-  return {
+  // A draft edits in place; the stored object is compared with it.
+  return supposedRequest(workload, copyOf(object) as JsonObject, {
     uid: "drift-scan",
-    kind: { group, version, kind },
-    resource: { group, version, resource },
-    subResource: "",
-    name: nameOf(object),
-    namespace: namespaceOf(object),
     operation: oldObject === undefined ? "CREATE" : "UPDATE",
     userInfo: { username: "usher", groups: [] },
-    // A draft edits in place; the stored object is compared with it.
-    object: copyOf(object) as JsonObject,
     oldObject,
-    dryRun: true,
-    options: undefined,
-  };
+  });
 }
 
 /** The drift of one object, or the needs to determine it. */

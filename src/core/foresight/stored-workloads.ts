@@ -1,4 +1,4 @@
-import { type AdmissionRequest, resourceName } from "../decision/request.ts";
+import { type AdmissionRequest, resourceName, supposedRequest } from "../decision/request.ts";
 import { isObject, type JsonObject } from "../json.ts";
 import { admissionDefaults, defaulted } from "../kubernetes/defaults/defaults.ts";
 import {
@@ -77,20 +77,12 @@ export function requestFor(
   // The scheduler has set the node of a stored pod; its author that of a manifest.
   const unbound = isPod && !written && isObject(spec) ? { spec: unboundSpec(spec) } : {};
   const filled = defaulted({ ...original, ...unbound }, workload);
-  const { group, version, kind, resource } = workload;
-  return {
+  const created = isPod ? admissionDefaults(filled, { priorityClasses, operation: "CREATE" }) : filled;
+  return supposedRequest(workload, created, {
     uid: "foresight",
-    kind: { group, version, kind },
-    resource: { group, version, resource },
-    subResource: "",
     name: nameOf(object),
     namespace: namespaceOf(object),
-    operation: "CREATE",
     userInfo: userInfoFor("kubernetes-admin", []),
-    object: isPod ? admissionDefaults(filled, { priorityClasses, operation: "CREATE" }) : filled,
-    oldObject: undefined,
-    dryRun: true,
-    options: undefined,
     unvalidated: true,
-  };
+  });
 }

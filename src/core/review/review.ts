@@ -1,10 +1,11 @@
 import { patchOf } from "../decision/patch.ts";
-import type { AdmissionRequest, UserInfo } from "../decision/request.ts";
+import { type AdmissionRequest, supposedRequest, type UserInfo } from "../decision/request.ts";
 import { evaluate, type Host } from "../evaluate/evaluate.ts";
 import { draftOf, type Evaluation } from "../evaluate/evaluate-hooks.ts";
 import { at, isObject, type JsonObject } from "../json.ts";
 import { admissionDefaults } from "../kubernetes/defaults/defaults.ts";
 import { serviceAccountGroups, serviceAccountUser } from "../kubernetes/principals.ts";
+import { POD } from "../kubernetes/workloads.ts";
 import type { Assembly } from "../module/assembly.ts";
 import { type ReviewResult, resultOf } from "./result.ts";
 
@@ -119,21 +120,8 @@ function podOf(
   const pod = JSON.parse(
     JSON.stringify({ apiVersion: "v1", kind: "Pod", metadata, spec: template["spec"] }),
   ) as JsonObject;
-  return {
-    uid: `${uid}-pod`,
-    kind: { group: "", version: "v1", kind: "Pod" },
-    resource: { group: "", version: "v1", resource: "pods" },
-    subResource: "",
-    name: "",
-    namespace,
-    operation: "CREATE",
-    userInfo,
-    object: admissionDefaults(pod, { priorityClasses: [], operation: "CREATE" }),
-    oldObject: undefined,
-    dryRun: true,
-    options: undefined,
-    unvalidated: true,
-  };
+  const created = admissionDefaults(pod, { priorityClasses: [], operation: "CREATE" });
+  return supposedRequest(POD, created, { uid: `${uid}-pod`, namespace, userInfo, unvalidated: true });
 }
 
 function apiVersionOf({ group, version }: AdmissionRequest["kind"]): string {
