@@ -99,7 +99,10 @@ if (values.mutants || values.mutant !== undefined) {
 
 if (values.plans || values.plan !== undefined) {
   const { plans } = await import("./plans.ts");
-  const { all, check } = await plans();
+  const { all, check } = await plans().catch((error: Error) => {
+    console.log(`plan failed: ${error.message}`);
+    process.exit(1);
+  });
   let wrong = 0;
   const every = Number(values.every);
   const chosen = all.filter(({ name }, i) =>

@@ -217,7 +217,7 @@ export async function plans(): Promise<{
   readonly check: (plan: Plan) => Promise<string | undefined>;
 }> {
   const { outcome, end } = await ended(REFERENCE);
-  if (outcome.failure !== undefined) throw new Error(`the reference run failed: ${outcome.failure}`);
+  if (outcome.failure !== undefined) throw new Error(`the reference run: ${outcome.failure}`);
   const withFaults = (name: string, ...faults: Fault[]): Plan => ({
     name,
     scenario: { ...REFERENCE, faults },

@@ -426,11 +426,12 @@ export function wrongPolicyStatus(world: World): string | undefined {
       if (types.includes("Ignored") === isOn)
         return `the status of ${what} has the conditions ${types.join(", ")}, and its module is ${isOn ? "on" : "off"}`;
     }
-  if (!moduleIsOn(world.configuration, "node-guard")) return undefined;
-  return wrongGroup(world);
+  return undefined;
 }
 
-function wrongGroup({ store }: World): string | undefined {
+/** Nodes and pods of the group are counted once a minute. */
+export function wrongGroup({ store, configuration }: World): string | undefined {
+  if (!moduleIsOn(configuration, "node-guard")) return undefined;
   const policy = store.get(GUARDS, "cluster");
   if (policy === undefined) return undefined;
   const group = listAt(policy, "status", "groups").find((one) => stringAt(one, "name") === "core");

@@ -12,7 +12,7 @@ import {
   wrongStatus,
   wrongWebhooks,
 } from "./checks.ts";
-import { watchPods, wrongCounts, wrongNewPod, wrongPolicyStatus } from "./pod-checks.ts";
+import { watchPods, wrongCounts, wrongGroup, wrongNewPod, wrongPolicyStatus } from "./pod-checks.ts";
 import { activate, realNow } from "./runtime.ts";
 import { describe, type Scenario } from "./scenario.ts";
 import { issuePairs, World } from "./world.ts";
@@ -116,7 +116,7 @@ export async function simulate(
       if (why !== undefined) runtime.fail(why);
     }
   if (runtime.failure === undefined) {
-    const why = await wrongNewPod(world);
+    const why = wrongGroup(world) ?? (await wrongNewPod(world));
     if (why !== undefined) runtime.fail(why);
   }
   const { failure, events, now } = runtime;
