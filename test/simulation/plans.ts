@@ -28,11 +28,12 @@ const CALLS: readonly Call[] = [
   { at: 70_000, call: "edit webhooks", kind: "validating", how: "empty" },
   { at: 76_000, call: "set limit", max: 3 },
   { at: 80_000, call: "delete rule", name: "all" },
+  // A policy counts for workloads that come after every replica must have seen it.
   { at: 16_000, call: "set placement", name: "pool", value: "a" },
-  { at: 20_000, call: "apply workload", namespace: "shop", name: "web", image: "example.com/c:1" },
+  { at: 62_000, call: "apply workload", namespace: "shop", name: "web", image: "example.com/c:1" },
   { at: 29_000, call: "set guard", mode: "Enable", closed: false },
-  { at: 44_000, call: "apply workload", namespace: "shop", name: "web", image: "example.com/c:2" },
-  { at: 62_000, call: "delete placement", name: "pool" },
+  { at: 72_000, call: "apply workload", namespace: "shop", name: "web", image: "example.com/c:2" },
+  { at: 82_000, call: "delete placement", name: "pool" },
   { at: 64_000, call: "set level", namespace: "shop", level: "baseline" },
 ];
 
