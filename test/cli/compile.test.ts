@@ -177,6 +177,41 @@ describe("usher compile", () => {
     ]);
   });
 
+  const EXCEPTION = (expires: string) =>
+    `apiVersion: usher.dev/v1alpha1\nkind: PodSecurityException\nmetadata: {name: a}\nspec: {checks: [hostPorts], namespaces: [shop], expires: "${expires}"}\n`;
+  const REPLACE =
+    "apiVersion: usher.dev/v1alpha1\nkind: UsherConfiguration\nspec: {modules: {pod-os: {podSecurity: {mode: Replace}}}}\n";
+  const SOON = new Date(Date.now() + 86_400_000).toISOString();
+
+  test("compiles an exception of Pod Security, and says which namespaces the plugin must leave alone", async () => {
+    const config = join(folder({ "usher.yaml": REPLACE }), "usher.yaml");
+    const { policies } = await report(EXCEPTION(SOON), "--config", config);
+    expect(policies).toMatchObject([
+      {
+        result: "in part",
+        objects: [{ name: "usher-pod-security.a" }, { name: "usher-pod-security.a" }],
+        leftOut: [
+          {
+            what: "the plugin PodSecurity",
+            why: expect.stringContaining("must have shop in exemptions.namespaces"),
+          },
+          { what: "audit and warn" },
+          { what: "pods that exist" },
+        ],
+      },
+    ]);
+  });
+
+  test("compiles no exception of Pod Security that expired, or that no pod is judged by", async () => {
+    const config = join(folder({ "usher.yaml": REPLACE }), "usher.yaml");
+    const expired = await report(EXCEPTION("2020-01-01T00:00:00Z"), "--config", config);
+    const unjudged = await report(EXCEPTION(SOON));
+    expect([expired, unjudged].map(({ policies }) => policies[0]?.leftOut[0]?.why)).toEqual([
+      "it expired at 2020-01-01T00:00:00.000Z",
+      "it counts only with podSecurity.mode: Replace",
+    ]);
+  });
+
   test("says that there is nothing to compile in a source without policies", async () => {
     const source = folder({ "namespace.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n" });
     const { out, err, code } = await usher(["compile", "--source", source]);

@@ -1,15 +1,17 @@
 // Compiled policies on a real API server: it must make of every pod what usher makes of it, but for provenance.
 import { randomBytes } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import { applyPatch } from "rfc6902";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { AdmissionRequest } from "../../src/core/decision/request.ts";
 import { evaluate } from "../../src/core/evaluate/evaluate.ts";
 import { responseOf } from "../../src/core/evaluate/response.ts";
+import { DEFAULT_INSTALLATION } from "../../src/core/installation/installation.ts";
 import { at, canonical, equal, type Json, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
 import { nameOf } from "../../src/core/kubernetes/object.ts";
 import type { Assembly } from "../../src/core/module/assembly.ts";
-import type { CompiledPolicy } from "../../src/core/module/compile.ts";
+import { type CompiledPolicy, compileResult } from "../../src/core/module/compile.ts";
 import type { Module } from "../../src/core/module/module.ts";
 import type { Problem } from "../../src/core/policy/problem.ts";
 import { PROVENANCE } from "../../src/core/provenance/annotation.ts";
@@ -18,6 +20,8 @@ import { RECORD } from "../../src/modules/node-labels/ledger/record.ts";
 import { compileCriteria } from "../../src/modules/placement/criteria/cel.ts";
 import { parseCriteria } from "../../src/modules/placement/criteria/criteria.ts";
 import { placement } from "../../src/modules/placement/index.ts";
+import { podOS } from "../../src/modules/pod-os/index.ts";
+import { CHECKS } from "../../src/modules/pod-os/security/checks.ts";
 import { assemblyOf, callOf } from "../builders/evaluation.ts";
 import { outside } from "../builders/outside.ts";
 import { requestFor } from "../builders/request.ts";
@@ -27,6 +31,7 @@ import { createNamespace, describeCluster, LONG } from "../cluster/describe.ts";
 import { CLASSES, criteria, criteriaFromNamespace, NAMESPACES, podSpec } from "./fixtures/generated-pods.ts";
 import { SPEC } from "./fixtures/placement-stage.ts";
 import { comparable } from "./fixtures/same-object.ts";
+import { type AskedPod, MIXED, podsAt } from "./pod-security/pods.ts";
 
 const ID = randomBytes(4).toString("hex");
 const LABEL = `compiled-${ID}`;
@@ -67,10 +72,10 @@ function policyOf(name: string, spec: JsonObject): JsonObject {
 }
 
 /** What a module compiles. */
-function rowsOf(module: Module, assembly: Assembly): readonly CompiledPolicy[] {
+function rowsOf(module: Module, assembly: Assembly, now = 0): readonly CompiledPolicy[] {
   const { view, installation, gates } = assembly;
   const policies = [...assembly.policies(module.name)].flatMap(({ policy }) => policy ?? []);
-  return module.compile?.({ policies, view, installation, gates, now: 0 }) ?? [];
+  return module.compile?.({ policies, view, installation, gates, now }) ?? [];
 }
 
 /** The path that each object is posted to. */
@@ -490,3 +495,166 @@ function summaryOf(node: Json) {
     taints: taints.map(canonical).sort(),
   };
 }
+
+describeCluster("compiled exceptions of Pod Security on an API server", (cluster) => {
+  // The plugin of this control plane exempts no namespace, and would refuse pods before: it does not know these labels.
+  const [PREFIX, OTHER] = ["pod-security.kubernetes.io/", `${ID}.example.com/`];
+  const LEVELS: readonly Readonly<Record<string, string>>[] = [
+    { enforce: "restricted" },
+    { enforce: "baseline", "enforce-version": "latest" },
+    { enforce: "restricted", "enforce-version": "v1.34" },
+    { enforce: "baseline", "enforce-version": "v1.18" },
+    { enforce: "restricted", "enforce-version": "v1.24" },
+    { enforce: "Restricted", "enforce-version": "v1.x" },
+    {},
+  ];
+  const DAY_MS = 86_400_000;
+  const WAIVED = CHECKS.map(({ id }) => id);
+  const inDays = (days: number) => new Date(Date.now() + days * DAY_MS).toISOString();
+  const exception = (name: string, namespaces: readonly string[], spec: JsonObject): JsonObject => ({
+    apiVersion: "usher.dev/v1alpha1",
+    kind: "PodSecurityException",
+    metadata: { name: `${ID}-${name}` },
+    spec: { namespaces: [...namespaces], expires: inDays(30), ...spec },
+  });
+  const exceptionsFor = (namespaces: readonly string[]): readonly JsonObject[] => [
+    exception("labels", namespaces, {
+      checks: WAIVED.filter((_, i) => i % 2 === 0),
+      podSelector: {
+        matchLabels: { tier: "odd" },
+        matchExpressions: [{ key: "app", operator: "NotIn", values: ["web"] }],
+      },
+    }),
+    exception("images", namespaces, {
+      checks: WAIVED.filter((_, i) => i % 3 === 0),
+      images: ["registry.example/a*", "i"],
+      containers: ["containers", "a"],
+    }),
+    exception("accounts", namespaces, { checks: WAIVED, serviceAccounts: ["builder"] }),
+    exception("late", namespaces, { checks: WAIVED, expires: inDays(400) }),
+    exception("over", namespaces, { checks: WAIVED, expires: inDays(-1) }),
+    exception("elsewhere", ["other"], { checks: WAIVED }),
+  ];
+  const settings = { "pod-os": { podSecurity: { mode: "Replace", windowsChecks: true } } };
+  const assembly = assemblyOf([podOS], [], { ...DEFAULT_INSTALLATION, settings });
+  const minorOf = (version = "") => Number(/^v1\.(\d+)$/.exec(version)?.[1] ?? 37);
+  const namespaces: { readonly name: string; readonly labels: Readonly<Record<string, string>> }[] = [];
+  let plain = "";
+  let paths: ReturnType<typeof pathsOf> = [];
+
+  const create = (
+    namespace: string,
+    { metadata, spec }: Pick<AskedPod, "metadata" | "spec">,
+    labels: JsonObject,
+  ) =>
+    cluster().request("POST", `/api/v1/namespaces/${namespace}/pods?dryRun=All`, {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { ...metadata, labels },
+      spec,
+    });
+
+  beforeAll(async () => {
+    plain = await createNamespace(cluster());
+    for (const labels of LEVELS) {
+      const withPrefix = (prefix: string) =>
+        Object.fromEntries(Object.entries(labels).map(([key, value]) => [`${prefix}${key}`, value]));
+      const name = await createNamespace(cluster(), withPrefix(OTHER));
+      const object = { metadata: { name, labels: withPrefix(PREFIX) } };
+      assembly.apply([{ resource: "namespaces", namespace: "", name, object }]);
+      namespaces.push({ name, labels });
+    }
+    assembly.apply(
+      exceptionsFor(namespaces.map(({ name }) => name)).map((object) => ({
+        resource: "podsecurityexceptions.usher.dev",
+        namespace: "",
+        name: nameOf(object),
+        object,
+      })),
+    );
+    const rows = rowsOf(podOS, assembly, Date.now());
+    const results = rows.map((row) => [row.policy.name.slice(ID.length + 1), compileResult(row)]);
+    expect(Object.fromEntries(results)).toEqual({
+      labels: "in part",
+      images: "in part",
+      accounts: "in part",
+      late: "in part",
+      elsewhere: "in part",
+      over: "not",
+    });
+    paths = pathsOf(rows);
+    for (const { object, path } of paths)
+      await cluster().call("POST", path, JSON.parse(JSON.stringify(object).replaceAll(PREFIX, OTHER)));
+    const bare = { metadata: { name: "p" }, spec: { containers: [{ name: "c", image: "app:1" }] } };
+    await eventually("the policies are in force", async () => {
+      const { body } = await create(namespaces[0]?.name ?? "", bare, {});
+      // Another error would hold for ever.
+      expect(JSON.stringify(body)).toContain("violates check");
+      return true;
+    });
+    await sleep(1_000);
+  });
+
+  afterAll(async () => {
+    const gone = [
+      ...paths.map(({ object, path }) => `${path}/${nameOf(object)}`),
+      ...[plain, ...namespaces.map(({ name }) => name)].map((name) => `/api/v1/namespaces/${name}`),
+    ];
+    await Promise.all(gone.map((path) => cluster().request("DELETE", path)));
+  });
+
+  test(`refuse what usher refuses, of ${LONG ? "all" : "some"} pods of all checks`, async () => {
+    const counts = { allowed: 0, refused: 0, waived: 0 };
+    const differences: string[] = [];
+    const queue = namespaces
+      .flatMap((namespace) =>
+        [...podsAt(minorOf(namespace.labels["enforce-version"])), ...MIXED].map((pod) => ({
+          namespace,
+          pod,
+        })),
+      )
+      .flatMap((one) =>
+        [{ app: "db" }, { tier: "odd" }, { tier: "odd", app: "web" }].map((labels) => ({ ...one, labels })),
+      )
+      // Prime to the numbers of labels and values, so that all meet.
+      .filter((_, i) => LONG || i % 13 === 0);
+    const work = async () => {
+      for (let next = queue.pop(); next !== undefined; next = queue.pop()) {
+        const { namespace, pod, labels } = next;
+        const [before, after] = [await create(plain, pod, labels), await create(namespace.name, pod, labels)];
+        if (before.status !== 201) {
+          expect(after.status, JSON.stringify(after.body)).toBe(before.status);
+          continue;
+        }
+        const object = structuredClone(before.body) as JsonObject & { metadata: JsonObject };
+        const request = requestFor({
+          ...object,
+          metadata: { ...object.metadata, namespace: namespace.name },
+        });
+        const call = callOf(assembly, request, { phase: "validate", now: Date.now() });
+        const { denials, findings } = await evaluate(call, outside());
+        const expected = denials.length > 0 ? 403 : 201;
+        if (after.status !== expected)
+          differences.push(
+            JSON.stringify({
+              labels: namespace.labels,
+              pod: labels,
+              spec: pod.spec,
+              expected,
+              after: after.body,
+            }),
+          );
+        counts[expected === 201 ? "allowed" : "refused"]++;
+        if (expected === 201 && findings.some(({ outcome }) => outcome === "authorized")) counts.waived++;
+      }
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, work));
+    expect(differences.slice(0, 2)).toEqual([]);
+    const { allowed, refused, waived } = counts;
+    expect(allowed + refused, JSON.stringify(counts)).toBeGreaterThan(LONG ? 2_000 : 150);
+    // All three are many, or the comparison says nothing.
+    expect(Math.min(allowed - waived, refused, waived), JSON.stringify(counts)).toBeGreaterThan(
+      LONG ? 200 : 8,
+    );
+  }, 600_000);
+});

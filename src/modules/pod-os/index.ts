@@ -1,9 +1,9 @@
 import { allow } from "../../core/decision/decision.ts";
 import { moduleSetting } from "../../core/installation/setting-condition.ts";
-import { notCompiled } from "../../core/module/compile.ts";
 import { type Context, defineModule, NAMESPACES, PREVIEW_ACCESS } from "../../core/module/module.ts";
 import { defineReconciler } from "../../core/module/reconciler.ts";
 import { CODES } from "./codes.ts";
+import { compile } from "./compile.ts";
 import { dashboard } from "./dashboard.ts";
 import { declaration } from "./declaration.ts";
 import { runHandler } from "./hooks/handler.ts";
@@ -55,14 +55,7 @@ export const podOS = defineModule<Exception>({
     };
     return { mutate: evaluate, validate: evaluate };
   },
-  compile: ({ policies }) =>
-    policies.map(({ ref }) =>
-      notCompiled(
-        ref,
-        "the exception",
-        "the API server's plugin PodSecurity has none, and can exempt only a whole namespace, user or RuntimeClass; its checks, which differ by version and OS, are not written as expressions",
-      ),
-    ),
+  compile,
   reconciler: defineReconciler(podOSReconciler),
   foresightSettings,
   access: [

@@ -56,6 +56,13 @@ export interface RestrictedField {
   readonly forbidden: readonly Json[];
 }
 
+/** What a pod must meet, in CEL. */
+export interface CheckInCel {
+  readonly pod?: string;
+  /** Of each container `c`, beside its pod. */
+  readonly container?: string;
+}
+
 /** One revision of a check. */
 export interface Variant {
   /** The minor version of the policy from which it applies. */
@@ -63,6 +70,8 @@ export interface Variant {
   /** Pods that pass without evaluation: by an explicit `spec.os`, or by `hostUsers: false`. */
   readonly skips?: "windows" | "userNamespace";
   readonly fields: readonly RestrictedField[];
+  /** The same for an API server that evaluates a new pod by itself. */
+  readonly cel: CheckInCel;
   /** Names at most `mostCauses` fields of each kind. */
   readonly evaluate: (pod: CheckedPod, mostCauses: number) => Failure | undefined;
 }

@@ -1,6 +1,7 @@
 import type { JsonObject } from "../../../core/json.ts";
 import { joinQuote, sortedSet } from "../go-text.ts";
-import type { Failure, RestrictedField } from "./check.ts";
+import { CONTEXT } from "./cel.ts";
+import type { CheckInCel, Failure, RestrictedField } from "./check.ts";
 import { type CheckedPod, isSet, shown } from "./checked-pod.ts";
 import { causesAt, containerNames, containersWhere, contextPaths } from "./containers.ts";
 
@@ -13,6 +14,10 @@ export const PROC_MOUNT_FIELDS: readonly RestrictedField[] = [
     forbidden: ["Unmasked"],
   },
 ];
+
+export const PROC_MOUNTS_IN_CEL: CheckInCel = {
+  container: `${CONTEXT}.?procMount.orValue("Default") == "Default"`,
+};
 
 const breaks = ({ procMount }: JsonObject): boolean => isSet(procMount) && procMount !== "Default";
 

@@ -1,5 +1,6 @@
 import type { Json, JsonObject } from "../../../core/json.ts";
 import { joinQuote, sortedSet } from "../go-text.ts";
+import { inContexts } from "./cel.ts";
 import type { Failure } from "./check.ts";
 import { type CheckedPod, isSet, objectOf, shown } from "./checked-pod.ts";
 import { causesAt, containersWhere, contextPaths, setters } from "./containers.ts";
@@ -9,6 +10,10 @@ export const ALLOWED_PROFILES: readonly Json[] = [
   { type: "RuntimeDefault" },
   { type: "Localhost", localhostProfile: "p" },
 ];
+
+export const SECCOMP_IN_CEL = inContexts(
+  (context) => `${context}.?seccompProfile.?type.orValue("Localhost") in ["RuntimeDefault", "Localhost"]`,
+);
 
 function isForbidden(profile: Json | undefined): boolean {
   if (!isSet(profile)) return false;

@@ -1,13 +1,27 @@
 import { isObject, stringAt } from "../../../core/json.ts";
-import type { CheckFailure } from "./check.ts";
+import { CONTEXT, POD_CONTEXT } from "./cel.ts";
+import type { CheckFailure, CheckInCel } from "./check.ts";
 import { type CheckedPod, containerPath } from "./checked-pod.ts";
 import { namesOf } from "./containers.ts";
+
+export const IS_WINDOWS = 'object.spec.?os.?name.orValue("") == "windows"';
+
+const USER_IN_CEL = [CONTEXT, POD_CONTEXT].reduceRight(
+  (inherited, context) => `${context}.?windowsOptions.?runAsUserName.orValue(${inherited})`,
+  '""',
+);
 
 /**
  * Checks of Windows pods beyond the Pod Security Standards, at level restricted. Off by default, so that the standards
  * stay unchanged.
  */
-export const WINDOWS_CHECKS = [{ id: "windowsAdministrator" }, { id: "windowsUser" }] as const;
+export const WINDOWS_CHECKS: readonly { readonly id: string; readonly cel: CheckInCel }[] = [
+  {
+    id: "windowsAdministrator",
+    cel: { container: `${USER_IN_CEL}.lowerAscii() != "containeradministrator"` },
+  },
+  { id: "windowsUser", cel: { container: `${USER_IN_CEL} != ""` } },
+];
 
 const USER = ["windowsOptions", "runAsUserName"] as const;
 const FIELD = `securityContext.${USER.join(".")}`;

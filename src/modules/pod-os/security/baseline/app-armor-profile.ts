@@ -1,10 +1,16 @@
 import type { Json, JsonObject } from "../../../../core/json.ts";
 import { goQuote, joinQuote, plural, sortedSet } from "../../go-text.ts";
+import { inContexts } from "../cel.ts";
 import type { Check, Failure } from "../check.ts";
 import { type CheckedPod, isSet, objectOf, shown } from "../checked-pod.ts";
 import { causesAt, containersWhere, contextPaths, removeProfiles, setters } from "../containers.ts";
 
 const PREFIX = "container.apparmor.security.beta.kubernetes.io/";
+
+const IN_CEL = inContexts(
+  (context) => `${context}.?appArmorProfile.?type.orValue("Localhost") in ["RuntimeDefault", "Localhost"]`,
+);
+const ANNOTATIONS_IN_CEL = `object.metadata.?annotations.orValue({}).all(k, !k.startsWith("${PREFIX}") || object.metadata.annotations[k] in ["", "runtime/default"] || object.metadata.annotations[k].startsWith("localhost/"))`;
 
 /**
  * AppArmor profiles may not be lifted.
@@ -38,6 +44,7 @@ export const appArmorProfile: Check = {
           forbidden: ["unconfined"],
         },
       ],
+      cel: { ...IN_CEL, pod: `${IN_CEL.pod} && ${ANNOTATIONS_IN_CEL}` },
       evaluate: evaluateAppArmorProfiles,
     },
   ],

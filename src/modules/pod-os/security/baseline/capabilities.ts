@@ -1,5 +1,7 @@
 import type { JsonObject } from "../../../../core/json.ts";
+import { celValue } from "../../../../core/kubernetes/cel.ts";
 import { forbiddenAdds } from "../capability-adds.ts";
+import { CONTEXT } from "../cel.ts";
 import type { Check, Failure } from "../check.ts";
 import type { CheckedPod } from "../checked-pod.ts";
 import { causesAt, containerNames, containersWhere, removeElements } from "../containers.ts";
@@ -43,6 +45,9 @@ export const capabilitiesBaseline: Check = {
           forbidden: [{ add: ["NET_RAW"] }, { add: ["CHOWN", "chown", "SYS_ADMIN"] }, { add: ["CAP_CHOWN"] }],
         },
       ],
+      cel: {
+        container: `${CONTEXT}.?capabilities.?add.orValue([]).all(a, a in ${celValue([...ALLOWED])})`,
+      },
       evaluate: evaluateAddedCapabilities,
     },
   ],

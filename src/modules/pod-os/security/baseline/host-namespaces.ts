@@ -25,6 +25,7 @@ export const hostNamespaces: Check = {
         allowed: [null, false],
         forbidden: [true],
       })),
+      cel: { pod: FIELDS.map((field) => `!object.spec.?${field}.orValue(false)`).join(" && ") },
       evaluate: evaluateHostNamespaces,
     },
   ],

@@ -25,6 +25,7 @@ export const hostPathVolumes: Check = {
           forbidden: [{ hostPath: { path: "/" } }],
         },
       ],
+      cel: { pod: "object.spec.?volumes.orValue([]).all(v, !has(v.hostPath))" },
       evaluate: evaluateHostPathVolumes,
     },
   ],

@@ -34,6 +34,7 @@ export const hostPorts: Check = {
           ],
         },
       ],
+      cel: { container: "c.?ports.orValue([]).all(p, p.?hostPort.orValue(0) == 0)" },
       evaluate: evaluateHostPorts,
     },
   ],

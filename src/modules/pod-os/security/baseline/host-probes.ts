@@ -43,6 +43,11 @@ export const hostProbesAndHostLifecycle: Check = {
           forbidden: [HTTP_HOST, TCP_HOST],
         })),
       ],
+      cel: {
+        container: [...PROBES, ...HANDLERS.map((handler) => `lifecycle.?${handler}`)]
+          .flatMap((field) => ACTIONS.map((action) => `c.?${field}.?${action}.?host.orValue("") == ""`))
+          .join(" && "),
+      },
       evaluate: evaluateProbeHosts,
     },
   ],

@@ -1,4 +1,5 @@
 import type { JsonObject } from "../../../../core/json.ts";
+import { CONTEXT } from "../cel.ts";
 import type { Check, Failure } from "../check.ts";
 import { type CheckedPod, isSet } from "../checked-pod.ts";
 import { causesAt, containerNames, containersWhere, contextPaths, removeFields } from "../containers.ts";
@@ -26,6 +27,7 @@ export const privileged: Check = {
           forbidden: [true],
         },
       ],
+      cel: { container: `!${CONTEXT}.?privileged.orValue(false)` },
       evaluate: evaluatePrivileged,
     },
   ],

@@ -1,6 +1,6 @@
 import type { Check } from "../check.ts";
 import { removeFields } from "../containers.ts";
-import { evaluateProcMounts, PROC_MOUNT_FIELDS } from "../proc-mounts.ts";
+import { evaluateProcMounts, PROC_MOUNT_FIELDS, PROC_MOUNTS_IN_CEL } from "../proc-mounts.ts";
 
 /**
  * The default masks of /proc stay.
@@ -15,7 +15,13 @@ export const procMount: Check = {
   os: "linux",
   fix: removeFields,
   variants: [
-    { since: 0, fields: PROC_MOUNT_FIELDS, evaluate: evaluateProcMounts },
-    { since: 35, skips: "userNamespace", fields: PROC_MOUNT_FIELDS, evaluate: evaluateProcMounts },
+    { since: 0, fields: PROC_MOUNT_FIELDS, cel: PROC_MOUNTS_IN_CEL, evaluate: evaluateProcMounts },
+    {
+      since: 35,
+      skips: "userNamespace",
+      fields: PROC_MOUNT_FIELDS,
+      cel: PROC_MOUNTS_IN_CEL,
+      evaluate: evaluateProcMounts,
+    },
   ],
 };

@@ -1,6 +1,8 @@
 import type { Json, JsonObject } from "../../../../core/json.ts";
+import { celValue } from "../../../../core/kubernetes/cel.ts";
 import type { Path } from "../../../../core/path.ts";
 import { joinQuote, plural, sortedSet } from "../../go-text.ts";
+import { inContexts } from "../cel.ts";
 import type { Check, Failure, Variant } from "../check.ts";
 import { type CheckedPod, isSet, objectOf, shown } from "../checked-pod.ts";
 import { causesAt, contextPaths, removeFields, setters } from "../containers.ts";
@@ -37,6 +39,10 @@ function variant(since: number, types: readonly string[], forbiddenTypes: readon
       allowed: [null, {}, { level: "s0:c1,c2" }, ...types.map((type) => ({ type }))],
       forbidden: [...forbiddenTypes.map((type) => ({ type })), { user: "u" }, { role: "r" }],
     })),
+    cel: inContexts((context) => {
+      const options = `${context}.?seLinuxOptions`;
+      return `${options}.?type.orValue("") in ${celValue(["", ...types])} && ${options}.?user.orValue("") == "" && ${options}.?role.orValue("") == ""`;
+    }),
     evaluate: (pod, mostCauses) => evaluateSELinuxOptions(pod, allowed, mostCauses),
   };
 }

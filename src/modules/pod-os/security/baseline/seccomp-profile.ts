@@ -3,7 +3,7 @@ import { goQuote, plural, sortedSet } from "../../go-text.ts";
 import type { Check, Failure } from "../check.ts";
 import { type CheckedPod, isSet, nameOf, objectOf, shown } from "../checked-pod.ts";
 import { causesAt, removeProfiles } from "../containers.ts";
-import { ALLOWED_PROFILES, evaluateSeccompProfiles } from "../seccomp.ts";
+import { ALLOWED_PROFILES, evaluateSeccompProfiles, SECCOMP_IN_CEL } from "../seccomp.ts";
 
 const POD_KEY = "seccomp.security.alpha.kubernetes.io/pod";
 const CONTAINER_PREFIX = "container.seccomp.security.alpha.kubernetes.io/";
@@ -33,6 +33,10 @@ export const seccompProfileBaseline: Check = {
         allowed: [null, "runtime/default", "docker/default", "localhost/p"],
         forbidden: ["", "unconfined"],
       })),
+      cel: {
+        pod: isAllowedInCel(`"${POD_KEY}"`),
+        container: isAllowedInCel(`"${CONTAINER_PREFIX}" + c.name`),
+      },
       evaluate: evaluateAnnotations,
     },
     {
@@ -43,10 +47,16 @@ export const seccompProfileBaseline: Check = {
         allowed: [null, ...ALLOWED_PROFILES],
         forbidden: [{ type: "Unconfined" }],
       })),
+      cel: SECCOMP_IN_CEL,
       evaluate: evaluateSeccompProfiles,
     },
   ],
 };
+
+function isAllowedInCel(key: string): string {
+  const value = `object.metadata.?annotations[?${key}].orValue("runtime/default")`;
+  return `(${value} in ["runtime/default", "docker/default"] || ${value}.startsWith("localhost/"))`;
+}
 
 function evaluateAnnotations({ metadata, containers }: CheckedPod, mostCauses: number): Failure | undefined {
   const annotations = objectOf(metadata["annotations"]);

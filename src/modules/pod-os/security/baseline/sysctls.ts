@@ -1,4 +1,6 @@
+import { celValue } from "../../../../core/kubernetes/cel.ts";
 import { MOST_LISTED } from "../../go-text.ts";
+import { POD_CONTEXT } from "../cel.ts";
 import type { Check, Failure, Variant } from "../check.ts";
 import { type CheckedPod, elements, isSet, shown } from "../checked-pod.ts";
 import { causesAt, removeElements } from "../containers.ts";
@@ -62,6 +64,7 @@ function variant(since: number): Variant {
         ],
       },
     ],
+    cel: { pod: `${POD_CONTEXT}.?sysctls.orValue([]).all(s, s.name in ${celValue(allowed)})` },
     evaluate: (pod, mostCauses) => evaluateSysctls(pod, safe, mostCauses),
   };
 }

@@ -1,4 +1,5 @@
 import type { JsonObject } from "../../../../core/json.ts";
+import { inContexts } from "../cel.ts";
 import type { Check, Failure } from "../check.ts";
 import { type CheckedPod, isSet, objectOf } from "../checked-pod.ts";
 import { causesAt, containersWhere, contextPaths, removeFields, setters } from "../containers.ts";
@@ -25,6 +26,7 @@ export const windowsHostProcess: Check = {
         allowed: [null, {}, { hostProcess: false }],
         forbidden: [{ hostProcess: true }],
       })),
+      cel: inContexts((context) => `!${context}.?windowsOptions.?hostProcess.orValue(false)`),
       evaluate: evaluateHostProcess,
     },
   ],

@@ -15,7 +15,7 @@ import { CHECKS } from "../checks.ts";
 import { WINDOWS_CHECKS } from "../windows-user.ts";
 
 /** A year with a day to spare: leap years, and clocks that differ. */
-const LONGEST_MS = 367 * 24 * 60 * 60 * 1_000;
+export const LONGEST_MS = 367 * 24 * 60 * 60 * 1_000;
 
 /** A PodSecurityException, ready to be compared with pods. */
 export interface Exception {

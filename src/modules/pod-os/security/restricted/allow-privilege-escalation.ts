@@ -1,5 +1,6 @@
 import type { JsonObject } from "../../../../core/json.ts";
-import type { Check, Failure, RestrictedField } from "../check.ts";
+import { CONTEXT } from "../cel.ts";
+import type { Check, CheckInCel, Failure, RestrictedField } from "../check.ts";
 import type { CheckedPod } from "../checked-pod.ts";
 import { causesAt, containerNames, containersWhere, contextPaths } from "../containers.ts";
 
@@ -11,6 +12,8 @@ const FIELDS: readonly RestrictedField[] = [
     forbidden: [null, true],
   },
 ];
+
+const IN_CEL: CheckInCel = { container: `!${CONTEXT}.?allowPrivilegeEscalation.orValue(true)` };
 
 /**
  * Containers must not gain privileges.
@@ -25,8 +28,8 @@ export const allowPrivilegeEscalation: Check = {
   os: "linux",
   fix: (causes) => causes.map(({ path }) => ({ path, value: false })),
   variants: [
-    { since: 8, fields: FIELDS, evaluate: evaluatePrivilegeEscalation },
-    { since: 25, skips: "windows", fields: FIELDS, evaluate: evaluatePrivilegeEscalation },
+    { since: 8, fields: FIELDS, cel: IN_CEL, evaluate: evaluatePrivilegeEscalation },
+    { since: 25, skips: "windows", fields: FIELDS, cel: IN_CEL, evaluate: evaluatePrivilegeEscalation },
   ],
 };
 

@@ -1,6 +1,7 @@
 import { at, type Json, type JsonObject } from "../../../../core/json.ts";
 import { forbiddenAdds } from "../capability-adds.ts";
-import type { Check, Failure, FieldViolation, FixEdit, RestrictedField } from "../check.ts";
+import { CONTEXT } from "../cel.ts";
+import type { Check, CheckInCel, Failure, FieldViolation, FixEdit, RestrictedField } from "../check.ts";
 import { type CheckedPod, objectOf } from "../checked-pod.ts";
 import {
   causesAt,
@@ -26,6 +27,10 @@ const FIELDS: readonly RestrictedField[] = [
   },
 ];
 
+const IN_CEL: CheckInCel = {
+  container: `"ALL" in ${CONTEXT}.?capabilities.?drop.orValue([]) && ${CONTEXT}.?capabilities.?add.orValue([]).all(a, a == "NET_BIND_SERVICE")`,
+};
+
 /**
  * Containers must drop all capabilities, and may add one.
  *
@@ -41,8 +46,8 @@ export const capabilitiesRestricted: Check = {
   os: "linux",
   fix: restrictCapabilities,
   variants: [
-    { since: 22, fields: FIELDS, evaluate: evaluateCapabilities },
-    { since: 25, skips: "windows", fields: FIELDS, evaluate: evaluateCapabilities },
+    { since: 22, fields: FIELDS, cel: IN_CEL, evaluate: evaluateCapabilities },
+    { since: 25, skips: "windows", fields: FIELDS, cel: IN_CEL, evaluate: evaluateCapabilities },
   ],
 };
 

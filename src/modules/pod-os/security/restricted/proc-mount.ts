@@ -1,6 +1,6 @@
 import type { Check } from "../check.ts";
 import { removeFields } from "../containers.ts";
-import { evaluateProcMounts, PROC_MOUNT_FIELDS } from "../proc-mounts.ts";
+import { evaluateProcMounts, PROC_MOUNT_FIELDS, PROC_MOUNTS_IN_CEL } from "../proc-mounts.ts";
 
 /**
  * The default masks of /proc stay, in user namespaces too.
@@ -17,5 +17,5 @@ export const procMountRestricted: Check = {
   overrides: ["procMount"],
   os: "linux",
   fix: removeFields,
-  variants: [{ since: 35, fields: PROC_MOUNT_FIELDS, evaluate: evaluateProcMounts }],
+  variants: [{ since: 35, fields: PROC_MOUNT_FIELDS, cel: PROC_MOUNTS_IN_CEL, evaluate: evaluateProcMounts }],
 };

@@ -1,5 +1,6 @@
 import { at, type JsonObject } from "../../../../core/json.ts";
-import type { Check, Failure, FieldViolation, FixEdit, RestrictedField } from "../check.ts";
+import { CONTEXT, POD_CONTEXT } from "../cel.ts";
+import type { Check, CheckInCel, Failure, FieldViolation, FixEdit, RestrictedField } from "../check.ts";
 import { type CheckedPod, isSet } from "../checked-pod.ts";
 import { causesAt, containerNames, containersWhere, contextPaths, setters } from "../containers.ts";
 
@@ -12,6 +13,11 @@ const FIELDS: readonly RestrictedField[] = [
     forbidden: [false],
   },
 ];
+
+const IN_CEL: CheckInCel = {
+  pod: `${POD_CONTEXT}.?runAsNonRoot.orValue(true)`,
+  container: `${CONTEXT}.?runAsNonRoot.orValue(${POD_CONTEXT}.?runAsNonRoot.orValue(false))`,
+};
 
 /**
  * Containers must run as users other than root.
@@ -28,8 +34,8 @@ export const runAsNonRoot: Check = {
   os: "any",
   fix: setNonRoot,
   variants: [
-    { since: 0, fields: FIELDS, evaluate: evaluateNonRoot },
-    { since: 35, skips: "userNamespace", fields: FIELDS, evaluate: evaluateNonRoot },
+    { since: 0, fields: FIELDS, cel: IN_CEL, evaluate: evaluateNonRoot },
+    { since: 35, skips: "userNamespace", fields: FIELDS, cel: IN_CEL, evaluate: evaluateNonRoot },
   ],
 };
 

@@ -1,5 +1,6 @@
 import type { JsonObject } from "../../../../core/json.ts";
-import type { Check, Failure, RestrictedField } from "../check.ts";
+import { inContexts } from "../cel.ts";
+import type { Check, CheckInCel, Failure, RestrictedField } from "../check.ts";
 import type { CheckedPod } from "../checked-pod.ts";
 import { causesAt, containersWhere, contextPaths, removeFields, setters } from "../containers.ts";
 
@@ -9,6 +10,8 @@ const FIELDS: readonly RestrictedField[] = (["pod", "container"] as const).map((
   allowed: [null, 1000],
   forbidden: [0],
 }));
+
+const IN_CEL: CheckInCel = inContexts((context) => `${context}.?runAsUser.orValue(1) != 0`);
 
 /**
  * Containers must not run as user 0.
@@ -24,8 +27,8 @@ export const runAsUser: Check = {
   os: "linux",
   fix: removeFields,
   variants: [
-    { since: 23, fields: FIELDS, evaluate: evaluateUser },
-    { since: 35, skips: "userNamespace", fields: FIELDS, evaluate: evaluateUser },
+    { since: 23, fields: FIELDS, cel: IN_CEL, evaluate: evaluateUser },
+    { since: 35, skips: "userNamespace", fields: FIELDS, cel: IN_CEL, evaluate: evaluateUser },
   ],
 };
 

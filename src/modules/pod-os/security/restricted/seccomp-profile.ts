@@ -1,8 +1,9 @@
 import { at, type JsonObject } from "../../../../core/json.ts";
-import type { Check, Failure, FieldViolation, FixEdit, RestrictedField } from "../check.ts";
+import { CONTEXT, POD_CONTEXT } from "../cel.ts";
+import type { Check, CheckInCel, Failure, FieldViolation, FixEdit, RestrictedField } from "../check.ts";
 import { type CheckedPod, isSet } from "../checked-pod.ts";
 import { causesAt, containerNames, containersWhere, contextPaths } from "../containers.ts";
-import { ALLOWED_PROFILES, evaluateSeccompProfiles } from "../seccomp.ts";
+import { ALLOWED_PROFILES, evaluateSeccompProfiles, SECCOMP_IN_CEL } from "../seccomp.ts";
 
 const FIELDS: readonly RestrictedField[] = [
   {
@@ -18,6 +19,11 @@ const FIELDS: readonly RestrictedField[] = [
     forbidden: [{ type: "Unconfined" }],
   },
 ];
+
+const IN_CEL: CheckInCel = {
+  ...SECCOMP_IN_CEL,
+  container: `${CONTEXT}.?seccompProfile.?type.orValue(${POD_CONTEXT}.?seccompProfile.?type.orValue("")) in ["RuntimeDefault", "Localhost"]`,
+};
 
 /**
  * Containers must run with a seccomp profile.
@@ -35,8 +41,8 @@ export const seccompProfileRestricted: Check = {
   os: "linux",
   fix: setProfile,
   variants: [
-    { since: 19, fields: FIELDS, evaluate: evaluateSeccompProfile },
-    { since: 25, skips: "windows", fields: FIELDS, evaluate: evaluateSeccompProfile },
+    { since: 19, fields: FIELDS, cel: IN_CEL, evaluate: evaluateSeccompProfile },
+    { since: 25, skips: "windows", fields: FIELDS, cel: IN_CEL, evaluate: evaluateSeccompProfile },
   ],
 };
 

@@ -66,6 +66,9 @@ export const restrictedVolumes: Check = {
           forbidden: [...RESTRICTED, "later"].map((type) => ({ [type]: {} })),
         },
       ],
+      cel: {
+        pod: `object.spec.?volumes.orValue([]).all(v, ${ALLOWED.map((type) => `has(v.${type})`).join(" || ")})`,
+      },
       evaluate: evaluateVolumeTypes,
     },
   ],
