@@ -88,6 +88,16 @@ describeOwnCluster("placement with fallback: Compiled", {}, (cluster) => {
     const before = await versions();
     await sleep(7_000);
     expect(await versions()).toEqual(before);
+    // A condition of another manager could keep them from placing anything.
+    const path = `${ADMISSION}/mutatingadmissionpolicies/${NAMES[1]}`;
+    const conditions = listAt(await cluster().call("GET", path), "spec", "matchConditions");
+    const never = { name: "never", expression: "false" };
+    await cluster().call("PATCH", path, { spec: { matchConditions: [...conditions, never] } });
+    await eventually(
+      "the repair",
+      async () =>
+        listAt(await cluster().call("GET", path), "spec", "matchConditions").length === conditions.length,
+    );
   });
 
   test("places pods that are created while no replica is ready, from the time of fallbackAfterSeconds on", async () => {

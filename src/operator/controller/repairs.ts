@@ -67,5 +67,5 @@ export class Repairs {
 /** The field of an object that usher owns completely. */
 function exactField(wanted: JsonObject): "webhooks" | "spec" | undefined {
   if (wanted["webhooks"] !== undefined) return "webhooks";
-  return String(wanted["kind"]).startsWith("ValidatingAdmissionPolicy") ? "spec" : undefined;
+  return /^(?:Validating|Mutating)AdmissionPolicy/.test(String(wanted["kind"])) ? "spec" : undefined;
 }
