@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
-import { afterAll, onTestFinished, TestRunner } from "vitest";
+import { afterAll, inject, onTestFinished, TestRunner } from "vitest";
 import { run } from "../../src/cli/run.ts";
 import type { ModuleDeclaration } from "../../src/core/module/declaration.ts";
 import type { ReviewResult, ReviewSummary } from "../../src/core/review/result.ts";
@@ -93,9 +93,9 @@ export async function reviewedOne(args: readonly string[], stdin = ""): Promise<
   return first;
 }
 
-/** Runs the real program to its end. */
+/** Runs the real program to its end; beside a control plane its bundle, as the pods there do. */
 export async function program(args: readonly string[], stdin = ""): Promise<Ran> {
-  const child = start(process.execPath, [MAIN, ...args]);
+  const child = start(process.execPath, [inject("usherBundle") ?? MAIN, ...args]);
   child.stdin?.end(stdin);
   return ended(child);
 }

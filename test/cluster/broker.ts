@@ -8,6 +8,7 @@ import type { ClusterInfo } from "./access/access.ts";
 import { type Cluster, startCluster } from "./cluster.ts";
 import { makeDataFolder } from "./data-folder.ts";
 import { Watchdog } from "./processes/watchdog.ts";
+import type { Images } from "./runner.ts";
 
 export class Broker {
   readonly socket: string;
@@ -16,13 +17,13 @@ export class Broker {
   readonly #server: Server;
   #cluster: Promise<Cluster> | undefined;
 
-  constructor() {
+  constructor(images: Images) {
     this.#folder = makeDataFolder();
     this.#watchdog = new Watchdog(this.#folder);
     this.socket = join(this.#folder, "broker.sock");
     this.#server = createServer(async (_, response) => {
       try {
-        this.#cluster ??= startCluster();
+        this.#cluster ??= startCluster({ images });
         response.end(JSON.stringify((await this.#cluster).info));
       } catch (error) {
         response.statusCode = 500;

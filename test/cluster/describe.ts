@@ -6,6 +6,7 @@ import { ClusterAccess } from "./access/access.ts";
 import { eventually } from "./access/wait.ts";
 import { askBroker } from "./broker.ts";
 import { type Cluster, type ClusterOptions, startCluster } from "./cluster.ts";
+import type { Images } from "./runner.ts";
 
 /** The first start builds the binaries. */
 const FIRST_START_MS = 60 * 60_000;
@@ -45,6 +46,16 @@ export function describeCluster(title: string, body: (cluster: () => ClusterAcce
   describeWith(title, open, (access) => access.close(), body);
 }
 
+/** Pods run the bundle in place of the clone's own program. */
+function bundled(options: ClusterOptions): ClusterOptions {
+  const program = inject("usherBundle");
+  if (program === undefined) return options;
+  const inPlace = (words: Images[string]) =>
+    Array.isArray(words) ? words.map((word) => (word === "src/cli/main.ts" ? program : word)) : words;
+  const own = Object.entries(options.images ?? {}).map(([name, words]) => [name, inPlace(words)] as const);
+  return { ...options, images: { usher: ["node", program], ...Object.fromEntries(own) } };
+}
+
 /** Tests in their own cluster, to break it or to run it with other flags. */
 export function describeOwnCluster(
   title: string,
@@ -53,7 +64,7 @@ export function describeOwnCluster(
 ): void {
   describeWith(
     title,
-    async () => startCluster(typeof options === "function" ? await options() : options),
+    async () => startCluster(bundled(typeof options === "function" ? await options() : options)),
     (cluster) => cluster.stop(),
     body,
   );
