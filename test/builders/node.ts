@@ -93,7 +93,7 @@ export function patchFor(
     ...(ledger === null ? {} : { ledger }),
     ...(now === undefined || firstSeen === undefined
       ? {}
-      : { graceLeft: (owner: Ownership) => graceLeft(owner, firstSeen, index.settings.graceMs, now) }),
+      : { graceLeft: (owner: Ownership) => graceLeft(owner, now - firstSeen, index.settings.graceMs, now) }),
   };
   return nodePatch(one, differenceOf(one, desiredOf(one, index), index.settings, options));
 }

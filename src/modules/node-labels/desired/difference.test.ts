@@ -3,6 +3,7 @@ import { indexWith, node, owned, patched, patchFor, rule } from "../../../../tes
 import { KEY, NOW, set } from "../../../../test/builders/node-reconcile.ts";
 import { at, type JsonObject } from "../../../core/json.ts";
 import { RECORD } from "../ledger/record.ts";
+import { graceLeft } from "../rules/ownership.ts";
 
 describe("annotations and taints of rules", () => {
   const spec = {
@@ -160,6 +161,14 @@ describe("the grace period", () => {
     expect(patchFor(had, index, { now: NOW })).toEqual([]);
     expect(patchFor(had, index, { now: NOW + 59_000, firstSeen: NOW })).toEqual([]);
     expect(patchFor(had, index, { now: NOW + 60_000, firstSeen: NOW })).toHaveLength(1);
+  });
+
+  it("is not prolonged by a wall clock that was set back", () => {
+    const index = indexWith([owned("o", { domain: "test.openshift.io" }, { creationTimestamp: created })]);
+    const hoursAgo = NOW - 4 * 3_600_000;
+    const left = (seenMs: number) =>
+      [...index.ownerships].map((one) => graceLeft(one, seenMs, index.settings.graceMs, hoursAgo));
+    expect([left(59_000), left(60_000)]).toEqual([[1_000], [0]]);
   });
 
   it("has the length of the configuration", () => {

@@ -18,7 +18,7 @@ import type { RuleIndex } from "../rules/rule-index.ts";
 import { firstSeenOf, type NodeLabelsState } from "./state.ts";
 
 type Result = ReconcileResult<never>;
-type Context = Pick<ReconcileContext, "view" | "facts" | "now">;
+type Context = Pick<ReconcileContext, "view" | "facts" | "now" | "elapsed">;
 
 const NOTHING: Result = { writes: [] };
 
@@ -65,10 +65,11 @@ function reconcileStored(
 ): Result | NeedMore {
   const { index, cache, namespace } = access;
   const { settings } = index;
-  const { now } = context;
+  const { now, elapsed = now } = context;
   const difference = differenceOf(node, state.pending.desiredOf(node, index), settings, {
     ledger: fetchedLedger(context, access),
-    graceLeft: (owner) => graceLeft(owner, firstSeenOf(state, owner, now), settings.graceMs, now),
+    graceLeft: (owner) =>
+      graceLeft(owner, elapsed - firstSeenOf(state, owner, elapsed), settings.graceMs, now),
   });
   const ledger = ledgerNeed(namespace);
   if (needsLedger(node, difference, cache) && context.facts.of(ledger) === undefined) return need(ledger);

@@ -10,7 +10,7 @@ export interface NodeLabelsState {
   readonly pending: PendingNodes;
   /** When the nodes of a rule were last counted, by its id; forgotten when the rule changes. */
   readonly countedAt: Map<string, number>;
-  /** When the current spec of an ownership was first seen, by its id; removed when it changes. */
+  /** When the current spec of an ownership was first seen, by its id, of the monotonic clock; removed when it changes. */
   readonly firstSeen: Map<string, number>;
 }
 
@@ -24,8 +24,8 @@ export function initialState(): NodeLabelsState {
   };
 }
 
-export function firstSeenOf({ firstSeen }: NodeLabelsState, { id }: Ownership, now: number): number {
-  const known = firstSeen.get(id) ?? now;
+export function firstSeenOf({ firstSeen }: NodeLabelsState, { id }: Ownership, elapsed: number): number {
+  const known = firstSeen.get(id) ?? elapsed;
   firstSeen.set(id, known);
   return known;
 }

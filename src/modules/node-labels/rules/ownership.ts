@@ -98,15 +98,15 @@ export function owns({ domain, name }: Ownership, key: string): boolean {
 }
 
 /**
- * Milliseconds until it may remove labels: its rules may not be applied yet after it was created or changed. The first
- * generation is as old as the object; for a later one only `firstSeen` is known.
+ * Milliseconds until it may remove labels: its rules may not be applied yet after it was created or changed. `seenMs`:
+ * since its current spec was first seen, by the monotonic clock. The first generation is as old as the object, if the
+ * wall clock says so; a wall clock that is behind, or was set back, must not prolong the grace period.
  */
-export function graceLeft(ownership: Ownership, firstSeen: number, graceMs: number, now: number): number {
+export function graceLeft(ownership: Ownership, seenMs: number, graceMs: number, now: number): number {
   const { generation } = ownership.ref;
   const unchanged = generation === undefined || generation <= 1;
-  const since = unchanged ? (ownership.created ?? firstSeen) : firstSeen;
-  // A clock that is behind the API server's must not prolong the grace period.
-  return Math.max(0, Math.min(since, firstSeen) + graceMs - now);
+  const age = unchanged && ownership.created !== undefined ? now - ownership.created : 0;
+  return Math.max(0, graceMs - Math.max(age, seenMs));
 }
 
 /** The annotation by which the author of an object confirms an otherwise refused value. */
