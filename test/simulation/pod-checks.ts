@@ -289,7 +289,7 @@ function expectedPlacements(
           wanted.dedicated,
         ),
       });
-    // What was injected stays, unless its policy asks for another value in updates, too.
+    // An injected value stays, unless its policy also applies to updates and asks for another value.
     const pool = wanted.poolInjects && wanted.pool !== undefined ? wanted.pool : before.pool;
     const dedicated =
       wanted.dedicatedInjects && wanted.dedicated !== undefined ? [wanted.dedicated] : before.dedicated;

@@ -111,7 +111,7 @@ describe("counts", () => {
     ]);
   });
 
-  test("are the same when computed without the other effects, and there are none on a dry run", () => {
+  test("are the same when computed without the other effects, and a dry run has none", () => {
     const evaluation = atOnce(ask([patcher, refuser], requestFor(pod())));
     expect(countsAfter(evaluation)).toEqual(effectsOf(evaluation).counts);
     expect(countsAfter({ ...evaluation, request: { ...evaluation.request, dryRun: true } })).toEqual([]);

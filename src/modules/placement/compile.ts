@@ -27,7 +27,7 @@ export function compile({ policies, installation }: CompileContext<PlacementPoli
   return sorted.map((policy) => compilePolicy(policy, sorted, installation));
 }
 
-/** With marks for values of the namespace; whole where there are none, or where no marks can stand for them. */
+/** The policy with a mark in place of each value that it takes from the namespace. A policy that takes none, or that marks can't express, stays as it is. */
 function withMarks(policy: PlacementPolicy): PlacementPolicy {
   const marked = policy.fromNamespace?.marked();
   return marked === undefined || "impossible" in marked ? policy : withCriteria(policy, marked.criteria);

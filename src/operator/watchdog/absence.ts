@@ -42,7 +42,7 @@ export function observe(absence: Absence, seen: ReplicaObservation): Absence {
   return { observedMs: isSame(seen.version, last.version) ? observedMs : 0, last: seen };
 }
 
-/** Without slices there is no version to compare. */
+/** Whether both are the same version. A Service without EndpointSlices has the empty version, which equals no other. */
 function isSame(version: string, before: string): boolean {
   return version !== "" && version === before;
 }

@@ -87,7 +87,7 @@ export class Anchor {
     }
   }
 
-  /** Usher's Namespace among the anchor's owners, to which other tools may have added theirs. */
+  /** Makes usher's Namespace an owner of the anchor. Owners that other tools have added stay. */
   async #adopt(found: JsonObject, home: JsonObject | undefined, may: () => boolean): Promise<void> {
     const { objects, deduplicated } = this.#options;
     const stored = listAt(found, "metadata", "ownerReferences");

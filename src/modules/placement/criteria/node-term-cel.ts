@@ -1,8 +1,9 @@
 /** A pod's requirements on its node in CEL: nodeSelector and required node affinity are judged together. */
 import { celString } from "../../../core/kubernetes/cel.ts";
 import { parseInt64 } from "../../../core/kubernetes/selectors/integer.ts";
+import { LISTS } from "../../../core/kubernetes/selectors/node-terms.ts";
 import { fieldOf, LARGE, MARK, type Variable } from "./cel.ts";
-import { LISTS, REQUIRED_TERMS } from "./node-term.ts";
+import { REQUIRED_TERMS } from "./node-term.ts";
 
 export const [EXPRESSIONS, FIELDS] = LISTS;
 

@@ -24,8 +24,6 @@ import type { TermsSize } from "./work-limit.ts";
 export const REQUIRED_NODE_AFFINITY: Path = ["affinity", "nodeAffinity", REQUIRED];
 export const REQUIRED_TERMS: Path = [...REQUIRED_NODE_AFFINITY, "nodeSelectorTerms"];
 
-export { LISTS };
-
 /** The most requirements of a product: as text they take some 300 KB, well below the 1.5 MB that etcd takes. */
 export const MAX_REQUIREMENTS = 4096;
 

@@ -18,7 +18,7 @@ import {
   type LabelRequirement,
 } from "../../../core/kubernetes/selectors/node-requirements.ts";
 import { compileNodeSelector } from "../../../core/kubernetes/selectors/node-selector.ts";
-import { requirementsOf, withoutTerms } from "../../../core/kubernetes/selectors/node-terms.ts";
+import { LISTS, requirementsOf, withoutTerms } from "../../../core/kubernetes/selectors/node-terms.ts";
 import { valuesOf } from "../../../core/kubernetes/selectors/values.ts";
 import { type Path, pointer } from "../../../core/path.ts";
 import { idle, PROBLEM, type Problem, problem } from "../../../core/policy/problem.ts";
@@ -43,7 +43,6 @@ import {
   describeTerms,
   hasAll,
   isMatchable,
-  LISTS,
   MAX_REQUIREMENTS,
   type ParsedTerm,
   parseTerm,
