@@ -102,6 +102,26 @@ test.each(["low", "normal"] as const)(
   },
 );
 
+test("a resync reconciles the initial keys again, with the state of the first time", async () => {
+  const seen: string[] = [];
+  const { controller } = controllerWith({
+    initialState: () => ({ count: 0 }),
+    initialKeys: () => [seat("old")],
+    reconcile: ({ name }, state) => {
+      const kept = state as { count: number };
+      seen.push(`${name} ${++kept.count}`);
+      return { writes: [] };
+    },
+  });
+  controller.resync();
+  controller.start();
+  await until(() => seen.length === 1);
+  controller.resync();
+  await until(() => seen.length === 2);
+  expect(seen).toEqual(["old 1", "old 2"]);
+  await controller.stop();
+});
+
 test("a dry run prints the planned writes and writes nothing", async () => {
   const printed: string[] = [];
   const { controller, written, changed } = controllerWith({}, { dryRun: (text) => void printed.push(text) });

@@ -109,11 +109,16 @@ export class Controller {
     if (this.#queue !== undefined) return;
     const work = (item: Item) => this.#work(item);
     this.#queue = new Workqueue({ ...this.#options.queue, identity: itemIdentity, work });
+    for (const [module, reconciler] of this.#reconcilers)
+      this.#running.set(module, { reconciler, state: reconciler.initialState() });
+    this.resync();
+  }
+
+  /** Reconciles every existing object again, as at the start. */
+  resync(): void {
     const context = this.#context();
     const existing = [...existingObjects(this.#options.modules, context.view)];
-    for (const [module, reconciler] of this.#reconcilers) {
-      const state = reconciler.initialState();
-      this.#running.set(module, { reconciler, state });
+    for (const [module, { reconciler, state }] of this.#running) {
       const { initialKeys } = reconciler;
       if (initialKeys === undefined)
         for (const change of existing) this.#enqueueChange(module, change, context, "low");

@@ -121,6 +121,47 @@ test("a lease that another candidate acquired is not renewed", async () => {
   expect(holderIn(server)).toBe("thief");
 });
 
+test("a leader whose renewal conflicts stops leading at once, not at its next attempt", async () => {
+  const server = new TestApiServer();
+  const events: string[] = [];
+  const never = 3_600_000;
+  const lease = candidate(server, "a", events, {
+    durationMs: 2 * never,
+    renewMs: 50,
+    renewDeadlineMs: never,
+    retryMs: never,
+  });
+  await until(() => lease.leading);
+  server.put(PATH, { spec: { holderIdentity: "thief", leaseDurationSeconds: 3_600, leaseTransitions: 9 } });
+  await until(() => events.includes("a ends"));
+  expect(server.count("PUT 409")).toBe(1);
+  await lease.stop();
+});
+
+test("a deleted lease is created again by its leader, and no other candidate leads meanwhile", async () => {
+  const server = new TestApiServer();
+  const events: string[] = [];
+  // The leader renews late, so that the other candidate finds the lease gone first.
+  const leader = candidate(server, "a", events, {
+    ...TIMES,
+    durationMs: 60_000,
+    renewMs: 200,
+    renewDeadlineMs: 40_000,
+  });
+  await until(() => leader.leading);
+  const other = candidate(server, "b", events, { ...TIMES, durationMs: 60_000 });
+  await until(() => other.holder === "a");
+  server.objects.delete(PATH);
+  const missing = server.count("GET 404");
+  await until(() => server.count("GET 404") > missing);
+  await until(() => holderIn(server) !== undefined);
+  expect([holderIn(server), leader.leading, other.leading]).toEqual(["a", true, false]);
+  // Another candidate, which had not read the Lease, may have led meanwhile.
+  await until(() => events.length === 3);
+  expect(events).toEqual(["a leads", "a ends", "a leads"]);
+  await Promise.all([leader.stop(), other.stop()]);
+});
+
 test("errors are reported, and retried", async () => {
   const server = new TestApiServer();
   const events: string[] = [];
@@ -140,6 +181,18 @@ test("errors are reported, and retried", async () => {
     "lease usher: no response: cut",
     "a leads",
   ]);
+  await lease.stop();
+});
+
+test("a creation without its namespace is reported, and not repeated at once", async () => {
+  const server = new TestApiServer();
+  const events: string[] = [];
+  // The namespace has the name of the lease.
+  server.fault = (method) => (method === "POST" ? refuse(404, "NotFound", "usher") : undefined);
+  const lease = candidate(server, "a", events, { ...TIMES, retryMs: 60_000 });
+  await until(() => events.length > 0);
+  expect(server.answered).toEqual(["GET 404", "POST 404"]);
+  expect(events).toEqual(["lease usher: the API server answered 404: refused: NotFound"]);
   await lease.stop();
 });
 

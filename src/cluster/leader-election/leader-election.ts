@@ -6,9 +6,11 @@ import { microTime } from "../client/micro-time.ts";
 import { pause } from "../client/retry.ts";
 import {
   isLeader,
+  keptMetadata,
   LEASE_TIMES,
   type LeaseRecord,
   type LeaseState,
+  type LeaseStep,
   type LeaseTimes,
   leaseRead,
   leaseStep,
@@ -17,7 +19,6 @@ import {
   leaseWait,
   leaseWritten,
   newLeaseState,
-  othersMetadata,
   recordOf,
 } from "./lease-state.ts";
 
@@ -29,7 +30,7 @@ interface LeaderElectionOptions {
   readonly identity: string;
   /** The owner of a Lease that this candidate creates, as an ownerReference. @default none */
   readonly owner?: JsonObject | undefined;
-  /** Called when this candidate becomes the leader. */
+  /** Called when this candidate becomes the leader, or is it again after its Lease was deleted. */
   readonly onStartedLeading: () => void;
   /** Called when it is no longer the leader; the lease is released after the returned promise. */
   readonly onStoppedLeading: () => Promise<void> | void;
@@ -57,7 +58,7 @@ export class LeaderElection {
   #isActive = false;
   #callbacks: Promise<void> = Promise.resolve();
   #acquired = "";
-  /** Metadata of other clients on the Lease: a PUT replaces all of it. */
+  /** Metadata of the Lease: a PUT without it would remove it. */
   #metadata: JsonObject;
   #expiry: NodeJS.Timeout | undefined;
   #loop: Promise<void> = Promise.resolve();
@@ -120,8 +121,7 @@ export class LeaderElection {
       if (next.step === "read") {
         const record = await this.#read();
         if (typeof record === "string") return this.#report(record);
-        this.#state = leaseRead(this.#state, record, this.#clock());
-        const then = leaseStep(this.#state, this.#clock());
+        const then = this.#observe(record);
         // A free lease is acquired immediately.
         return then.step === "read" || (await this.#write(then));
       }
@@ -139,7 +139,14 @@ export class LeaderElection {
     return recordOf(response.body) ?? responseMessage(`lease ${this.#options.name}`, response);
   }
 
-  async #write(step: Extract<ReturnType<typeof leaseStep>, { step: "write" }>): Promise<boolean> {
+  /** The step after a read. A leader without its Lease ends leading here: another candidate may have led before it creates the Lease. */
+  #observe(record: LeaseRecord | undefined): LeaseStep {
+    this.#state = leaseRead(this.#state, record, this.#clock());
+    this.#update();
+    return leaseStep(this.#state, this.#clock());
+  }
+
+  async #write(step: Extract<LeaseStep, { step: "write" }>): Promise<boolean> {
     const sent = this.#clock();
     const { resourceVersion, transitions, acquires } = step;
     const time = microTime((this.#options.wallClock ?? Date.now)());
@@ -167,10 +174,16 @@ export class LeaderElection {
       this.#state = leaseWritten(this.#state, record, sent);
       return true;
     }
-    // Another candidate was faster, or the Lease was deleted: read it again.
     this.#state = leaseUncertain(this.#state);
-    const raced = response.status === 409 || isNotFound(response, this.#options.name);
-    return raced ? false : this.#report(responseMessage(`lease ${this.#options.name}`, response));
+    // A creation is answered 404 where the namespace does not exist.
+    const raced = response.status === 409 || (!create && isNotFound(response, this.#options.name));
+    if (!raced) return this.#report(responseMessage(`lease ${this.#options.name}`, response));
+    // Another candidate was faster, or the Lease was deleted: a leader must know at once.
+    const found = await this.#read();
+    if (typeof found === "string") return this.#report(found);
+    const then = this.#observe(found);
+    const isMissing = then.step === "write" && then.resourceVersion === undefined;
+    return isMissing && (await this.#write(then));
   }
 
   /** Calls back on changes of leadership. */
@@ -222,13 +235,13 @@ export class LeaderElection {
     const timeoutMs = leaseTimeoutMs(this.#state.times);
     const sent = body === undefined ? { timeoutMs } : { body, timeoutMs };
     const response = await this.#options.client.request(method, path, sent);
-    if (response.status < 300) this.#metadata = othersMetadata(response.body);
+    if (response.status < 300) this.#metadata = keptMetadata(response.body);
     return response;
   }
 
   #body(spec: JsonObject, resourceVersion: string | undefined): JsonObject {
     const { name, namespace } = this.#options;
-    const version = resourceVersion === undefined ? {} : { resourceVersion };
+    const version = resourceVersion === undefined ? { uid: undefined } : { resourceVersion };
     return {
       apiVersion: "coordination.k8s.io/v1",
       kind: "Lease",

@@ -40,6 +40,21 @@ describe("the next step", () => {
     expect(leaseStep(leaseRead(fresh, undefined, 0), 0)).toEqual(step);
   });
 
+  test("leaves a deleted lease to its holder, which still leads, for as long as one that is not renewed", () => {
+    const known = leaseRead(fresh, record(), 0);
+    let state = leaseRead(known, undefined, 20_000);
+    expect(leaseStep(state, 20_000)).toEqual({ step: "read" });
+    expect(leaseWait(state, 34_600)).toBe(400);
+    state = leaseRead(leaseUncertain(state), undefined, 21_000);
+    expect(leaseStep(state, 35_999)).toEqual({ step: "read" });
+    expect(leaseStep(state, 36_000)).toMatchObject({ step: "write", resourceVersion: undefined });
+  });
+
+  test("creates its own deleted lease at once, unless another candidate may have acquired it", () => {
+    expect(leaseStep(leaseRead(held(0), undefined, 9_999), 9_999)).toMatchObject({ step: "write" });
+    expect(leaseStep(leaseRead(held(0), undefined, 10_000), 10_000)).toEqual({ step: "read" });
+  });
+
   test("waits while the holder renews, whatever times the Lease contains", () => {
     let state = leaseRead(fresh, record(), 0);
     for (let i = 1; i < 10; i++) {
@@ -100,7 +115,7 @@ test("waits until the renewal is due, and reads no later than the lease's expiry
   expect(leaseWait(leaseRead(fresh, record(), 0), 14_600)).toBe(400);
 });
 
-test("two candidates never lead at once, whatever is delayed, lost or stopped, and however their clocks are set", () => {
+test("two candidates never lead at once, whatever is delayed, lost, stopped or deleted, and however their clocks are set", () => {
   // Mostly quick, otherwise candidates would rarely lead; sometimes longer than any of the times.
   const delay = fc.oneof({ weight: 6, arbitrary: fc.nat(200) }, { weight: 1, arbitrary: fc.nat(20_000) });
   const lost = fc.nat(9).map((chance) => chance === 0);
@@ -109,10 +124,13 @@ test("two candidates never lead at once, whatever is delayed, lost or stopped, a
     minLength: 2,
     maxLength: 3,
   });
+  // Not twice: between two deletions an unreachable candidate may miss the Lease of another one.
+  const deletions = fc.array(fc.nat(100_000), { maxLength: 1 });
   fc.assert(
-    fc.property(candidates, (list) => {
+    fc.property(candidates, deletions, (list, deleted) => {
       let stored: LeaseRecord | undefined;
       let version = 0;
+      let deletedAt = Number.NEGATIVE_INFINITY;
       const states = list.map((_, i) => newLeaseState(`c${i}`));
       const leading = (time: number) =>
         states.filter((state, i) => isLeader(state, time + (list[i]?.clock ?? 0))).length;
@@ -132,7 +150,11 @@ test("two candidates never lead at once, whatever is delayed, lost or stopped, a
             if (step.step === "read") {
               const observed = stored;
               answer = (now) => leaseRead(states[i] ?? state, observed, now);
-            } else if (stored?.resourceVersion === step.resourceVersion) {
+              // A creation that was under way during a deletion would make its sender a holder unnoticed.
+            } else if (
+              stored?.resourceVersion === step.resourceVersion &&
+              (step.resourceVersion !== undefined || deletedAt < time)
+            ) {
               const { transitions } = step;
               stored = {
                 resourceVersion: String(++version),
@@ -159,6 +181,17 @@ test("two candidates never lead at once, whatever is delayed, lost or stopped, a
         });
       };
       for (const i of list.keys()) begin(i, i, 0);
+      for (const at of deleted)
+        due.push({
+          at,
+          run: () => {
+            // A candidate that has not read the Lease does not know that there is a leader.
+            const know = states.every(({ hasRival, heldSince }) => hasRival || heldSince !== undefined);
+            if (!know) return;
+            stored = undefined;
+            deletedAt = at;
+          },
+        });
       while (due.length > 0) {
         due.sort((a, b) => a.at - b.at);
         const next = due.shift();

@@ -52,10 +52,15 @@ export interface LeaseState {
   readonly observed: { readonly record: LeaseRecord | undefined; readonly since: number } | undefined;
   /** When the last successful renewal was sent; `undefined`: not the holder. */
   readonly heldSince: number | undefined;
+  /**
+   * Whether another candidate may lead without a Lease: the last Lease that was read had another holder. If the Lease is
+   * deleted, that holder still leads, and creates it again when it renews.
+   */
+  readonly hasRival: boolean;
 }
 
 export function newLeaseState(identity: string, times: LeaseTimes = LEASE_TIMES): LeaseState {
-  return { identity, times, observed: undefined, heldSince: undefined };
+  return { identity, times, observed: undefined, heldSince: undefined, hasRival: false };
 }
 
 /** After a read; `undefined`: the Lease does not exist. */
@@ -63,16 +68,19 @@ export function leaseRead(state: LeaseState, record: LeaseRecord | undefined, no
   const same =
     state.observed !== undefined && state.observed.record?.resourceVersion === record?.resourceVersion;
   const isOther = record?.holder !== state.identity;
+  // Another candidate may have acquired the lease of a former leader before it was deleted.
+  const mayHaveRival = state.hasRival || (state.heldSince !== undefined && !isLeader(state, now));
   return {
     ...state,
     observed: { record, since: same ? (state.observed?.since ?? now) : now },
     heldSince: isOther ? undefined : state.heldSince,
+    hasRival: record === undefined ? mayHaveRival : isOther,
   };
 }
 
 /** After a successful write that was sent at `sent`. */
 export function leaseWritten(state: LeaseState, record: LeaseRecord, sent: number): LeaseState {
-  return { ...state, observed: { record, since: sent }, heldSince: sent };
+  return { ...state, observed: { record, since: sent }, heldSince: sent, hasRival: false };
 }
 
 /** After a conflict, or a write with unknown result: the Lease must be read again first. */
@@ -98,9 +106,10 @@ export type LeaseStep =
 
 /** The next step. */
 export function leaseStep(state: LeaseState, now: number): LeaseStep {
-  const { observed, identity } = state;
+  const { observed, identity, hasRival, times } = state;
   if (observed === undefined) return { step: "read" };
   const { record, since } = observed;
+  if (record === undefined && hasRival && now - since < times.durationMs) return { step: "read" };
   if (record === undefined)
     return { step: "write", resourceVersion: undefined, transitions: 0, acquires: true };
   const { resourceVersion, transitions, holder } = record;
@@ -118,16 +127,17 @@ export function leaseStep(state: LeaseState, now: number): LeaseStep {
 export function leaseWait(state: LeaseState, now: number): number {
   const { observed, times, heldSince } = state;
   if (heldSince !== undefined) return Math.max(0, heldSince + times.renewMs - now);
-  if (observed?.record === undefined || observed.record.holder === "") return times.retryMs;
+  if (observed === undefined || observed.record?.holder === "") return times.retryMs;
   // Not later than the lease's expiry.
-  return Math.min(times.retryMs, Math.max(1, observed.since + observed.record.durationMs - now));
+  const { durationMs } = observed.record ?? times;
+  return Math.min(times.retryMs, Math.max(1, observed.since + durationMs - now));
 }
 
-/** Metadata of other clients on a Lease. */
-export function othersMetadata(body: Json | undefined): JsonObject {
+/** Metadata of other clients on a Lease; and its uid, without which a PUT creates a Lease that was deleted. */
+export function keptMetadata(body: Json | undefined): JsonObject {
   const metadata = at(body, "metadata");
-  const { labels, annotations, ownerReferences } = isObject(metadata) ? metadata : {};
-  return { labels, annotations, ownerReferences };
+  const { labels, annotations, ownerReferences, uid } = isObject(metadata) ? metadata : {};
+  return { labels, annotations, ownerReferences, uid };
 }
 
 /** The fields of a Lease; `undefined` if the body is not a Lease. */

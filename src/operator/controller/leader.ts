@@ -3,6 +3,7 @@ import { createKindPaths } from "../../cluster/client/discovery.ts";
 import { Controller, type ControllerOptions } from "../../cluster/controller/controller.ts";
 import { createWrites } from "../../cluster/controller/planned-writes.ts";
 import { LeaderElection } from "../../cluster/leader-election/leader-election.ts";
+import { LEASE_TIMES } from "../../cluster/leader-election/lease-state.ts";
 import type { ClusterSource } from "../../cluster/source/cluster-source.ts";
 import { createNeeds } from "../../cluster/source/fetch-needs.ts";
 import type { JsonObject } from "../../core/json.ts";
@@ -27,6 +28,9 @@ export class Leader {
   readonly controller: Controller;
   readonly #options: LeaderOptions;
   readonly #lease: LeaderElection;
+  #resync: NodeJS.Timeout | undefined;
+  /** Aborted when this time of leading ends. */
+  #term = new AbortController();
 
   constructor(options: LeaderOptions) {
     this.#options = options;
@@ -73,12 +77,17 @@ export class Leader {
     const { log, source, beside } = this.#options;
     log.info({}, "started leading");
     beside?.start();
-    // Leader-only resources must be synced before anything is planned with them.
+    // The leader of a Lease that was deleted writes until its renewal fails, and the view has no statuses: a change of one is not seen.
+    this.#resync = setTimeout(() => this.controller.resync(), LEASE_TIMES.durationMs).unref();
+    this.#term = new AbortController();
+    const { signal } = this.#term;
+    // Leader-only resources must be synced before anything is planned with them. `leading` may be false for the moment in which a
+    // renewal is late: the controller checks it before every write.
     source.cache.startLeading().then(
-      () => this.leading && this.controller.start(),
+      () => signal.aborted || this.controller.start(),
       (error: unknown) => {
         // Also rejected by the end of leading.
-        if (this.leading) log.warn({ error: String(error) }, "failed to sync leader-only resources");
+        if (!signal.aborted) log.warn({ error: String(error) }, "failed to sync leader-only resources");
       },
     );
   }
@@ -86,6 +95,8 @@ export class Leader {
   async #onStoppedLeading(): Promise<void> {
     const { log, source, beside } = this.#options;
     log.info({}, "stopped leading");
+    this.#term.abort();
+    clearTimeout(this.#resync);
     await Promise.all([this.controller.stop(), beside?.stop(), source.cache.stopLeading()]);
   }
 }

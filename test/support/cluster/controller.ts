@@ -13,7 +13,7 @@ export function applying(name: string): PlannedWrite {
   return { apply, resourceVersion: undefined };
 }
 
-function moduleWith(reconciler: Reconciler): Module {
+export function moduleWith(reconciler: Reconciler): Module {
   return defineModule({
     name: "seating",
     summary: "for tests",
