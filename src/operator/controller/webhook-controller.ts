@@ -196,7 +196,10 @@ export class WebhookController {
   async #repair(plain: JsonObject, live: JsonObject, may: () => boolean): Promise<boolean> {
     const opened = openedNote(live);
     // Opened, or on standby, because no replica is ready: before one is, the watchdog would do it again.
-    if ((opened !== undefined || isOnStandby(live)) && !(await this.#isReady())) return false;
+    if ((opened !== undefined || isOnStandby(live)) && !(await this.#isReady())) {
+      await this.#repairOpened(plain, live, may);
+      return false;
+    }
     if (!(await this.#repairClosed(plain, live, may))) return false;
     if (opened === undefined) return true;
     // The annotation is removed last: if this attempt is interrupted, by a conflict or by another leader, the next one
@@ -209,13 +212,32 @@ export class WebhookController {
     return true;
   }
 
+  /**
+   * Only what keeps replicas from becoming ready: entries that are not wanted any more are removed, and the others get the
+   * bundle with the CA of the replicas' certificate. No entry is closed.
+   */
+  async #repairOpened(plain: JsonObject, live: JsonObject, may: () => boolean): Promise<void> {
+    const { objects, log } = this.#options;
+    const wanted = new Map(
+      listAt(this.#trusting(plain, live), "webhooks").map((entry) => [at(entry, "name"), entry]),
+    );
+    const entries = listAt(live, "webhooks");
+    const value = entries.flatMap((entry) => {
+      const clientConfig = at(wanted.get(at(entry, "name")), "clientConfig");
+      return clientConfig === undefined ? [] : [{ ...(entry as JsonObject), clientConfig }];
+    });
+    if (equal(value, [...entries]) || !may()) return;
+    if (await objects.patch(live, [{ op: "replace", path: "/webhooks", value }]))
+      log.info({ object: describeObject(plain) }, "webhook configuration repaired, without closing it");
+  }
+
   async #repairClosed(plain: JsonObject, live: JsonObject, may: () => boolean): Promise<boolean> {
     const { certificates, repairs, log } = this.#options;
     const isFirst = listAt(live, "webhooks").length === 0;
     const waits = isFirst && certificates.announced === false;
     const trusting = waits ? { ...plain, webhooks: [] } : this.#trusting(plain, live);
-    const wanted = withCloudExpressions(trusting, live);
-    // An entry that is to be fail-closed stays fail-open until the injector has run.
+    const wanted = await this.#closedOnceReady(withCloudExpressions(trusting, live), live);
+    // An entry that is to be fail-closed stays fail-open until the injector has run, and until a replica is ready.
     const isFinal = !waits && equal(failurePolicies(wanted), failurePolicies(plain));
     const deviations = webhookDeviations(wanted, live);
     if (deviations.length === 0 || repairs.isInVain(wanted, live)) return isFinal;
@@ -223,6 +245,23 @@ export class WebhookController {
     await repairs.write(wanted, live, webhookDeviations);
     log.info({ object: describeObject(wanted), deviations }, "webhook configuration repaired");
     return isFinal;
+  }
+
+  /** Without a ready replica no entry becomes fail-closed that is not: such as that of a policy that was written while none was ready. */
+  async #closedOnceReady(wanted: JsonObject, live: JsonObject): Promise<JsonObject> {
+    const isClosed = (entry: Json) => at(entry, "failurePolicy") !== "Ignore";
+    const closed = new Set(
+      listAt(live, "webhooks")
+        .filter(isClosed)
+        .map((entry) => at(entry, "name")),
+    );
+    const closes = (entry: Json) => isClosed(entry) && !closed.has(at(entry, "name"));
+    const entries = listAt(wanted, "webhooks");
+    if (!entries.some(closes) || (await this.#isReady())) return wanted;
+    const webhooks = entries.map((entry) =>
+      closes(entry) ? { ...(entry as JsonObject), failurePolicy: "Ignore" } : entry,
+    );
+    return { ...wanted, webhooks };
   }
 
   /** From the moment at which every published bundle was seen to have it. */

@@ -82,6 +82,39 @@ test("a leader that is not ready itself leaves them open: the watchdog would ope
   await vi.waitFor(() => expect(policy(run)).toBe("Fail"), 10_000);
 });
 
+test("an opened webhook gets the bundle by which replicas become ready, loses former entries, and stays open until one is", async () => {
+  const { run } = await opened();
+  run.server.put(SLICE, { endpoints: [{ conditions: { ready: false } }] });
+  const client = () => at(run.server.objects.get(MUTATING), "webhooks", 0, "clientConfig");
+  const before = client();
+  open(run);
+  const live = run.server.objects.get(MUTATING) ?? {};
+  const [entry] = live["webhooks"] as JsonObject[];
+  const clientConfig = { ...(entry?.["clientConfig"] as JsonObject), caBundle: "b2xk" };
+  const former = { ...entry, name: "former.usher.dev", clientConfig };
+  run.server.put(MUTATING, { ...live, webhooks: [former, { ...entry, clientConfig }] });
+  await vi.waitFor(() => expect(client()).toEqual(before), 10_000);
+  expect(at(run.server.objects.get(MUTATING), "webhooks")).toHaveLength(1);
+  expect(policy(run)).toBe("Ignore");
+  const writes = run.server.count("PATCH 200");
+  await rounds(run, 3);
+  expect(run.server.count("PATCH 200")).toBe(writes);
+});
+
+test("without a ready replica no entry becomes fail-closed, as after a policy was written meanwhile", async () => {
+  const { run } = await opened();
+  run.server.put(SLICE, { endpoints: [{ conditions: { ready: false } }] });
+  const live = run.server.objects.get(MUTATING) ?? {};
+  const [entry] = live["webhooks"] as JsonObject[];
+  // As it was before that policy; the watchdog opened nothing.
+  run.server.put(MUTATING, { ...live, webhooks: [{ ...entry, failurePolicy: "Ignore" }] });
+  await rounds(run, 4);
+  expect(policy(run)).toBe("Ignore");
+  expect(annotations(run)).not.toHaveProperty(["usher.dev/opened"]);
+  run.server.put(SLICE, { endpoints: [{ conditions: { ready: true } }] });
+  await vi.waitFor(() => expect(policy(run)).toBe("Fail"), 10_000);
+});
+
 test("an edit of the openable entries is reverted", async () => {
   const { run } = await opened();
   const live = run.server.objects.get(MUTATING) ?? {};
