@@ -29,6 +29,9 @@ export function hookKey(hook: Hook): string {
   return `${hook.phase}/${askedName(hook)}`;
 }
 
+/** After a failed write: each attempt that fails is logged. */
+const RETRY_MS = 10_000;
+
 interface HookAnnouncementOptions {
   readonly client: Client;
   readonly namespace: string;
@@ -53,6 +56,7 @@ export class HookAnnouncement {
   /** When a failed call was last announced, of `performance.now()`. */
   #failedAt = Number.NEGATIVE_INFINITY;
   #announcing: NodeJS.Timeout | undefined;
+  #retrying: NodeJS.Timeout | undefined;
 
   constructor(options: HookAnnouncementOptions) {
     this.#options = options;
@@ -79,6 +83,7 @@ export class HookAnnouncement {
   async stop(): Promise<void> {
     clearTimeout(this.#announcing);
     await this.#publishing;
+    clearTimeout(this.#retrying);
     if (this.#published !== "")
       await this.#options.client.request("DELETE", this.#path).catch(() => undefined);
   }
@@ -115,6 +120,8 @@ export class HookAnnouncement {
       this.#published = text;
     } catch (error) {
       log.warn({ error: errorMessage("hooks", error) }, "failed to announce the hooks of this replica");
+      clearTimeout(this.#retrying);
+      this.#retrying = setTimeout(() => void this.publish(), RETRY_MS).unref();
     }
   }
 }

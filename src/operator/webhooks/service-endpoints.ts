@@ -60,6 +60,9 @@ export function callsMayHaveFailed(before: ServiceEndpoints | undefined, now: Se
   if (!was.some(({ ready }) => ready)) return is.some(({ ready }) => ready);
   const serving = new Set(is.flatMap(({ pod, serves }) => (serves ? [pod] : [])));
   if (was.some(({ pod, ready }) => ready && !serving.has(pod))) return true;
+  // One that is ready in both looks answered meanwhile; otherwise none may have been ready for a moment.
+  const ready = new Set(is.flatMap((one) => (one.ready ? [one.pod] : [])));
+  if (!was.some((one) => one.ready && ready.has(one.pod))) return true;
   return statesOf(was) === statesOf(is);
 }
 

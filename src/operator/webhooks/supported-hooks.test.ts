@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from "vitest";
-import { TestApiServer } from "../../../test/support/cluster/api-server.ts";
+import { answerOf, TestApiServer } from "../../../test/support/cluster/api-server.ts";
 import type { Client } from "../../cluster/client/client.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Hook } from "../../core/module/hook.ts";
@@ -115,6 +115,23 @@ test("an announcement lists the hooks of a replica, is written once, and is dele
   expect(server.objects.size).toBe(0);
 });
 
+test("an announcement that could not be written is written again", async () => {
+  const server = new TestApiServer();
+  const usual = server.fault;
+  const one = announcement(server, "one", [OLD]);
+  vi.useFakeTimers();
+  try {
+    server.fault = async () => answerOf(500, {});
+    await one.publish();
+    expect(server.objects.size).toBe(0);
+    server.fault = usual;
+    await vi.advanceTimersByTimeAsync(10_000);
+  } finally {
+    vi.useRealTimers();
+  }
+  await vi.waitFor(() => expect(server.objects.size).toBe(1));
+});
+
 test("a starting replica sees which registered hooks it does not know, with any token and entry", () => {
   const entry = (path: string) => ({ clientConfig: { service: { path } } });
   const registered = [
@@ -156,6 +173,8 @@ describe("calls may have failed", () => {
     [true, "when one is gone", "rr", "r"],
     [true, "when the last one is gone", "r", ""],
     [true, "when an endpoint changed and is as before", "rr", "rr"],
+    [true, "when no replica is ready in both looks", "rn", "dr"],
+    [false, "when one of the ready replicas is drained, and another one gets ready", "rrn", "rdr"],
   ])("%s: %s", (expected, _, before, now) => {
     const first = seen(before, "1");
     expect(callsMayHaveFailed(first, now === "same" ? first : seen(now, "2"))).toBe(expected);
