@@ -196,6 +196,20 @@ test("a replica that is not synced, or does not lead, creates and deletes nothin
   }
 });
 
+test("a replica that stops leading while it reads an object does not write it", async () => {
+  let leads = true;
+  const run = managing({ leading: () => leads });
+  const usual = run.server.fault;
+  run.server.fault = async (method, path, options) => {
+    if (method === "GET" && path === `${POLICIES}/usher-always`) leads = false;
+    return usual(method, path, options);
+  };
+  run.controller.start();
+  await vi.waitFor(() => expect(leads).toBe(false));
+  await rounds(run, 2);
+  expect(specOf(run, "usher-always")).toBeUndefined();
+});
+
 test("with manageWebhooks: false none is written or deleted, and differences are counted by object", async () => {
   const run = managing({}, { manageWebhooks: false });
   const figure = (name: string) => run.controller.drift.get(`ValidatingAdmissionPolicy ${name}`);

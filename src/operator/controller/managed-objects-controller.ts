@@ -113,7 +113,7 @@ export class ManagedObjectsController {
     const stored = await storedObjects(this.#options.objects, set);
     for (const wanted of set.desired) {
       if (!may()) return;
-      await this.#apply(wanted, stored.get(keyOf(wanted)), creates).catch((error: unknown) => {
+      await this.#apply(wanted, stored.get(keyOf(wanted)), creates, may).catch((error: unknown) => {
         if (!isRefusal(error)) throw error;
         refused.push({ object: wanted, deviations: [error.message] });
       });
@@ -127,7 +127,12 @@ export class ManagedObjectsController {
     }
   }
 
-  async #apply(wanted: JsonObject, listedObject: JsonObject | undefined, creates: boolean): Promise<void> {
+  async #apply(
+    wanted: JsonObject,
+    listedObject: JsonObject | undefined,
+    creates: boolean,
+    may: () => boolean,
+  ): Promise<void> {
     const { objects, repairs, deduplicated, log, version } = this.#options;
     // Without usher's labels it is in no list: they were removed, or it is another owner's.
     const live = listedObject ?? (await objects.read(wanted));
@@ -139,7 +144,8 @@ export class ManagedObjectsController {
     }
     if (live === undefined ? !creates : isNewer(live, version)) return;
     const deviations = live === undefined ? ["missing"] : policyDeviations(wanted, live);
-    if (deviations.length === 0 || repairs.isInVain(wanted, live)) return;
+    // A process that was suspended during the read may no longer lead.
+    if (deviations.length === 0 || repairs.isInVain(wanted, live) || !may()) return;
     await repairs.write(wanted, live, policyDeviations);
     log.info({ object: describeObject(wanted), deviations }, "managed object repaired");
   }

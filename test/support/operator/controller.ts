@@ -1,8 +1,9 @@
+import { applyPatch } from "rfc6902";
 // For tests: an installation controller with an API server, and its log.
 import { expect, onTestFinished, vi } from "vitest";
 import { Gates } from "../../../src/core/installation/gates.ts";
 import { DEFAULT_INSTALLATION, type Installation } from "../../../src/core/installation/installation.ts";
-import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../../../src/core/json.ts";
+import { at, type Json, type JsonObject, listAt, stringAt } from "../../../src/core/json.ts";
 import type { Log } from "../../../src/core/log.ts";
 import { Assembly } from "../../../src/core/module/assembly.ts";
 import type { Module } from "../../../src/core/module/module.ts";
@@ -92,20 +93,10 @@ function discovering(server: TestApiServer): void {
   };
 }
 
-/** With the operations that usher sends: add and remove, in objects. */
 function patched(object: JsonObject, operations: readonly Json[]): JsonObject {
-  const result = structuredClone(object) as Record<string, Json>;
-  for (const operation of operations) {
-    const steps = (stringAt(operation, "path") ?? "").split("/").slice(1);
-    const name = steps.pop()?.replaceAll("~1", "/") ?? "";
-    let inner = result;
-    for (const step of steps) {
-      if (!isObject(inner[step])) inner[step] = {};
-      inner = inner[step] as Record<string, Json>;
-    }
-    if (at(operation, "op") === "remove") delete inner[name];
-    else inner[name] = at(operation, "value") ?? null;
-  }
+  const result = structuredClone(object);
+  const errors = applyPatch(result, operations as unknown as Parameters<typeof applyPatch>[1]);
+  for (const error of errors) if (error !== null) throw error;
   return result;
 }
 
