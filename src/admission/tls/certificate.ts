@@ -39,6 +39,9 @@ export function namesFor(bind: string, more: readonly string[] = []): string[] {
   return [...new Set(["localhost", "127.0.0.1", "::1", ...(any ? [] : [bind]), ...more])];
 }
 
+/** Makes a pair for these names. `now`: milliseconds since 1970. */
+export type IssueCertificate = (names: readonly string[], now: number) => Promise<OwnCertificate>;
+
 /**
  * A certificate for these names and addresses, signed by a CA created for it. The CA's key is discarded, so trusting
  * the CA is trusting this one certificate.

@@ -4,7 +4,7 @@ import {
   type Installation,
   type IssuerReference,
 } from "../installation/installation.ts";
-import { at, type JsonObject } from "../json.ts";
+import { at, type JsonObject, stringAt } from "../json.ts";
 import { OWN_NAMES } from "./names.ts";
 
 /** Served where cert-manager is installed. */
@@ -79,6 +79,11 @@ export function certificateMount(installation: Installation): CertificateMount {
     volumes: [{ name: "certificates", secret: { secretName: chosen ?? SERVING_SECRET } }],
     mounts: [{ name: "certificates", mountPath: CERTIFICATE_FOLDER, readOnly: true }],
   };
+}
+
+/** Whether cert-manager has written the Secret: it notes the name of the Certificate. */
+export function isByCertManager(secret: JsonObject | undefined): boolean {
+  return stringAt(secret, "metadata", "annotations", "cert-manager.io/certificate-name") !== undefined;
 }
 
 /** The API server calls the Service by the first name. The others are for manual tests. */

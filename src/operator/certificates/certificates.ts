@@ -1,4 +1,5 @@
 import {
+  type IssueCertificate,
   type KeyPair,
   type LivePair,
   makeCertificate,
@@ -39,7 +40,7 @@ interface CertificatesOptions {
   readonly signal?: AbortSignal;
   readonly backoff?: BackoffLimits;
   /** Issues a pair for these names, valid at this time. @default makeCertificate */
-  readonly issue?: ((names: readonly string[], now: number) => Promise<OwnCertificate>) | undefined;
+  readonly issue?: IssueCertificate | undefined;
 }
 
 /** Replicas that start together conflict: all but one find that another was faster. More conflicts than this are not a race. */

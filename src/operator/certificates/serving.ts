@@ -1,5 +1,5 @@
 import type { AcceptsToken } from "../../admission/review/routes.ts";
-import type { LivePair, OwnCertificate } from "../../admission/tls/certificate.ts";
+import type { IssueCertificate, LivePair } from "../../admission/tls/certificate.ts";
 import type { CertificateFiles } from "../../admission/tls/certificate-files.ts";
 import type { Client } from "../../cluster/client/client.ts";
 import { certificateModeOf, managesWebhooks } from "../../core/installation/installation.ts";
@@ -16,7 +16,7 @@ export interface ServingOptions {
   /** The mounted certificate; absent in mode Own, unless another system manages certificate and webhooks. */
   readonly files: CertificateFiles | undefined;
   /** Issues usher's own pairs. @default makeCertificate */
-  readonly issue?: (names: readonly string[], now: number) => Promise<OwnCertificate>;
+  readonly issue?: IssueCertificate;
 }
 
 /** The certificate that a replica serves with, and how it recognizes API servers. */

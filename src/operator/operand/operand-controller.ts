@@ -1,3 +1,4 @@
+import type { IssueCertificate } from "../../admission/tls/certificate.ts";
 import { errorMessage, StatusError } from "../../cluster/client/api-response.ts";
 import type { Client } from "../../cluster/client/client.ts";
 import { pause } from "../../cluster/client/retry.ts";
@@ -34,6 +35,8 @@ interface OperandControllerOptions {
   readonly clock?: () => number;
   /** Milliseconds since 1970. */
   readonly now?: () => number;
+  /** @default a self-signed certificate */
+  readonly issue?: IssueCertificate;
 }
 
 /**
@@ -64,14 +67,14 @@ export class OperandController {
   #endpoints: ServiceEndpoints | undefined;
 
   constructor(options: OperandControllerOptions) {
-    const { client, operator, log, clock = () => performance.now(), now = Date.now } = options;
+    const { client, operator, log, clock = () => performance.now(), now = Date.now, issue } = options;
     this.#options = options;
     this.#clock = clock;
     this.#now = now;
     this.#objects = new Objects(client, operator.name);
     this.#deduplicated = new DeduplicatedLog(log, clock);
     this.#repairs = new Repairs(this.#objects, this.#deduplicated);
-    this.#secrets = new OperandSecrets(operator, clock);
+    this.#secrets = new OperandSecrets(operator, clock, issue);
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -163,7 +166,7 @@ export class OperandController {
       published: operator.publishedBundle(live),
       registeredToken: token,
       pathsShown: token !== undefined && callsMayHaveFailed(this.#endpoints, replicas),
-      ownCertificate: operator.certificatesOf(valid) === "Own",
+      issuer: operator.certificatesOf(valid),
       now,
     });
     this.#endpoints = replicas;
@@ -188,7 +191,7 @@ export class OperandController {
   async #make(step: OperandStep, state: OperandState, secrets: SecretsPlan): Promise<boolean> {
     const { leading, log } = this.#options;
     if ("remove" in step) {
-      const found = await this.#objects.read(step.remove);
+      const found = await this.#readIfServed(step.remove);
       if (found === undefined || !leading()) return false;
       await this.#objects.remove({ ...step.remove, ...found });
       log.info({ object: describeObject(step.remove) }, "removed");
@@ -206,6 +209,13 @@ export class OperandController {
         live === undefined ? "created" : "updated",
       );
     return isChanged;
+  }
+
+  /** Objects of an API that is not served any more are gone. */
+  async #readIfServed(reference: OperandReference): Promise<JsonObject | undefined> {
+    const apiVersion = stringAt(reference, "apiVersion") ?? "";
+    const isServed = !apiVersion.includes("/") || (await this.#objects.serves(apiVersion));
+    return isServed ? this.#objects.read(reference) : undefined;
   }
 
   async #writeStatus(owner: JsonObject, status: JsonObject): Promise<void> {

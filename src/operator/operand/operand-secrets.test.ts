@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { TestAuthority } from "../../../test/support/operator/authority.ts";
 import { at, type JsonObject, stringAt } from "../../core/json.ts";
+import { serviceNames } from "../../core/registration/certificates.ts";
 import { operator } from "../../modules/project-limit/operator/operator.ts";
 import { trusts } from "../certificates/certificate-record.ts";
 import { parseTokens, REPLACE_EVERY_MS, ROTATE_EVERY_MS, TRUST_MS } from "../certificates/path-tokens.ts";
@@ -18,7 +19,7 @@ function opened(clock: { ms: number } = { ms: 0 }) {
       paths: undefined,
       published: undefined,
       registeredToken: undefined,
-      ownCertificate: true,
+      issuer: "Own",
       pathsShown: false,
       now: NOW,
       ...found,
@@ -107,7 +108,7 @@ test("an issuer's certificate waits until API servers accept it, or waiting does
   const { cert, key } = await one.sign({ names: [NAME] });
   const serving = { data: { "tls.crt": base64(cert), "tls.key": base64(key) } };
   const { plan, clock } = opened();
-  const issued = (found: Partial<SecretsFound>) => plan({ ownCertificate: false, serving, ...found });
+  const issued = (found: Partial<SecretsFound>) => plan({ issuer: "ServiceCA", serving, ...found });
   expect((await issued({ serving: undefined })).certificate).toBeUndefined();
   expect((await issued({ serving: { data: { "tls.crt": "" } } })).certificate).toBeUndefined();
   expect((await issued({})).certificate?.trusted).toBe(true);
@@ -123,7 +124,26 @@ test("an issuer's certificate waits until API servers accept it, or waiting does
 test("an own certificate is not left to an issuer, which would not write to it", async () => {
   const { plan } = opened();
   const [, serving] = (await plan()).apply;
-  const issued = await plan({ ownCertificate: false, serving });
+  const issued = await plan({ issuer: "ServiceCA", serving });
   expect(issued.remove).toEqual([serving]);
   expect(issued.certificate).toBeUndefined();
+});
+
+test("a Secret of cert-manager is left to no other issuer, and one of another issuer is left to cert-manager", async () => {
+  const authority = await TestAuthority.create("cert-manager");
+  const names = serviceNames("admission-server", "openshift-project-request-limit-operator");
+  const { cert, key } = await authority.sign({ names, days: 300 });
+  const data = { "tls.crt": base64(cert), "tls.key": base64(key), "ca.crt": base64(authority.pem) };
+  const annotations = { "cert-manager.io/certificate-name": "admission-server" };
+  const byCertManager = { type: "kubernetes.io/tls", metadata: { annotations }, data };
+  const byServiceCa = { type: "kubernetes.io/tls", metadata: {}, data };
+  const { plan } = opened();
+  expect((await plan({ issuer: "ServiceCA", serving: byCertManager })).remove).toEqual([byCertManager]);
+  expect((await plan({ issuer: "CertManager", serving: byCertManager })).remove).toEqual([]);
+  expect((await plan({ issuer: "CertManager", serving: byServiceCa })).remove).toEqual([]);
+  // The operator goes on with the certificate, which is valid, in a Secret without the mark.
+  const own = await plan({ issuer: "Own", serving: byCertManager });
+  expect(own.remove).toEqual([byCertManager]);
+  expect(own.apply[1]).toMatchObject({ data });
+  expect(own.apply[1]?.["metadata"]).not.toHaveProperty("annotations");
 });

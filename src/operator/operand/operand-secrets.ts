@@ -1,10 +1,14 @@
 import { createHash } from "node:crypto";
 import { PATH_TOKEN } from "../../admission/review/routes.ts";
 import { certificatesOf } from "../../admission/tls/bundle.ts";
-import { makeCertificate, type OwnCertificate } from "../../admission/tls/certificate.ts";
+import {
+  type IssueCertificate,
+  makeCertificate,
+  type OwnCertificate,
+} from "../../admission/tls/certificate.ts";
 import { canonical, isObject, type JsonObject, listAt, own, stringAt } from "../../core/json.ts";
-import type { OperandCertificate, Operator } from "../../core/module/operator.ts";
-import { serviceNames } from "../../core/registration/certificates.ts";
+import type { OperandCertificate, OperandCertificates, Operator } from "../../core/module/operator.ts";
+import { isByCertManager, serviceNames } from "../../core/registration/certificates.ts";
 import { accepts as isAccepted } from "../certificates/acceptance.ts";
 import { planRenewal, recordAfter, type Trust } from "../certificates/certificate-plan.ts";
 import {
@@ -32,8 +36,7 @@ export interface SecretsFound {
   readonly published: string | undefined;
   /** The token of the registered webhook's path. */
   readonly registeredToken: string | undefined;
-  /** Whether the operator issues the certificate. */
-  readonly ownCertificate: boolean;
+  readonly issuer: OperandCertificates;
   /** A client may have seen the registered token since the last plan. */
   readonly pathsShown: boolean;
   /** Milliseconds since 1970. */
@@ -42,7 +45,7 @@ export interface SecretsFound {
 
 export interface SecretsPlan {
   readonly apply: readonly JsonObject[];
-  /** Issued by the operator, and to be issued by another from now on. */
+  /** Secrets that the next issuer does not write to. */
   readonly remove: readonly JsonObject[];
   readonly certificate: OperandCertificate | undefined;
   readonly caBundle: string | undefined;
@@ -61,6 +64,7 @@ export class OperandSecrets {
   readonly #operator: Operator;
   /** Milliseconds, monotonic. */
   readonly #clock: () => number;
+  readonly #issue: IssueCertificate;
   /** A pair that is not stored yet: its CA may already be published. */
   #made: OwnCertificate | undefined;
   /** The rotation whose current token a client may have seen. */
@@ -68,9 +72,10 @@ export class OperandSecrets {
   /** The awaited certificate, and since when. */
   #waiting: { readonly for: string; readonly since: number } | undefined;
 
-  constructor(operator: Operator, clock: () => number) {
+  constructor(operator: Operator, clock: () => number, issue: IssueCertificate = makeCertificate) {
     this.#operator = operator;
     this.#clock = clock;
+    this.#issue = issue;
   }
 
   async plan(found: SecretsFound): Promise<SecretsPlan> {
@@ -78,7 +83,7 @@ export class OperandSecrets {
     const paths = this.#secret(this.#operator.paths.secret, {
       data: { [this.#operator.paths.key]: Buffer.from(tokensText(tokens)).toString("base64") },
     });
-    const certificate = found.ownCertificate ? await this.#own(found) : this.#issued(found);
+    const certificate = found.issuer === "Own" ? await this.#own(found) : this.#issued(found);
     return { pathToken: tokens.current, ...certificate, apply: [paths, ...certificate.apply] };
   }
 
@@ -92,15 +97,14 @@ export class OperandSecrets {
     const record = { ...stored, previous };
     const plan = planRenewal({ record, names, now }, this.#trust(record, published));
     if ([stored.current, stored.next].some((one) => one?.cert === this.#made?.cert)) this.#made = undefined;
-    const make = async () => (this.#made ??= await makeCertificate(names, now));
+    const make = async () => (this.#made ??= await this.#issue(names, now));
     const after = await recordAfter(record, plan, make, now);
     const data = dataOf({ ...after, paths: undefined });
     const bundle = bundleOf(after, ...(previous === undefined ? [] : certificatesOf([previous])));
     const metadata = { labels: { [OWN_MARK]: "Own" } };
     return {
       apply: [this.#secret(this.#operator.servingSecret, { type: TLS_TYPE, data, metadata })],
-      // The type of a Secret can't be changed.
-      remove: stored.current === undefined && isOfOtherType(found.serving) ? [found.serving] : [],
+      remove: mustBeReplaced(found.serving) ? [found.serving] : [],
       certificate: { hash: hashOf(data), trusted: true },
       caBundle: Buffer.from(bundle).toString("base64"),
     };
@@ -117,12 +121,10 @@ export class OperandSecrets {
    * A certificate of an issuer is rolled out once API servers accept it; or after some time, because then waiting does
    * not help.
    */
-  #issued({ serving, published, now }: SecretsFound): Omit<SecretsPlan, "pathToken"> {
+  #issued({ serving, issuer, published, now }: SecretsFound): Omit<SecretsPlan, "pathToken"> {
     const nothing = { apply: [], remove: [], certificate: undefined, caBundle: undefined };
     if (serving === undefined) return nothing;
-    // An issuer does not write to a Secret that is not its own.
-    if (stringAt(serving, "metadata", "labels", OWN_MARK) !== undefined)
-      return { ...nothing, remove: [serving] };
+    if (isOfOtherIssuer(serving, issuer)) return { ...nothing, remove: [serving] };
     const [chain, key] = ["tls.crt", "tls.key"].map((name) => stringAt(serving, "data", name));
     if (!chain || !key) return nothing;
     const data = { "tls.crt": chain, "tls.key": key };
@@ -168,8 +170,15 @@ export function registeredToken(webhook: JsonObject | undefined): string | undef
   return PATH_TOKEN.test(token) ? token : undefined;
 }
 
-function isOfOtherType(secret: JsonObject | undefined): secret is JsonObject {
-  return secret !== undefined && stringAt(secret, "type") !== TLS_TYPE;
+/** An issuer does not write to a Secret that is not its own; only cert-manager takes over that of the service CA. */
+function isOfOtherIssuer(secret: JsonObject, issuer: OperandCertificates): boolean {
+  const isOwn = stringAt(secret, "metadata", "labels", OWN_MARK) !== undefined;
+  return isOwn || (issuer === "ServiceCA" && isByCertManager(secret));
+}
+
+/** The type of a Secret can't be changed, and a mark of cert-manager would mean that cert-manager still issues it. */
+function mustBeReplaced(secret: JsonObject | undefined): secret is JsonObject {
+  return secret !== undefined && (stringAt(secret, "type") !== TLS_TYPE || isByCertManager(secret));
 }
 
 function decoded(base64: string | undefined): string | undefined {

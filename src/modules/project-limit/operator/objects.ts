@@ -52,16 +52,28 @@ export function serviceObject({ certificates }: Pick<LimitOperand, "certificates
   };
 }
 
+function secret(name: string): JsonObject {
+  return { apiVersion: "v1", kind: "Secret", metadata: { name, namespace } };
+}
+
+export const SERVING_SECRET = secret(OPERAND.servingSecret);
+
+/** They are written by the operator or an issuer, and are in no plan. */
+export const SECRETS: readonly JsonObject[] = [SERVING_SECRET, secret(OPERAND.pathsSecret)];
+
 /** The objects from which cert-manager issues the certificate. */
-export function certificateObjects({ certificates }: Pick<LimitOperand, "certificates">): JsonObject[] {
-  if (certificates !== "CertManager") return [];
-  return certManagerObjects({
-    namespace,
-    service: OPERAND.service,
-    secret: OPERAND.servingSecret,
-    authority: `${name}-ca`,
-    selfSigned: `${name}-selfsigned`,
-  });
+export const CERT_MANAGER_OBJECTS: readonly JsonObject[] = certManagerObjects({
+  namespace,
+  service: OPERAND.service,
+  secret: OPERAND.servingSecret,
+  authority: `${name}-ca`,
+  selfSigned: `${name}-selfsigned`,
+});
+
+export function certificateObjects({
+  certificates,
+}: Pick<LimitOperand, "certificates">): readonly JsonObject[] {
+  return certificates === "CertManager" ? CERT_MANAGER_OBJECTS : [];
 }
 
 export function configMap({ configuration }: Pick<LimitOperand, "configuration">): JsonObject {

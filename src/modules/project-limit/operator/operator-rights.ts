@@ -139,10 +139,3 @@ export function operatorRoles(kept: readonly JsonObject[]): DeclaredRole[] {
   };
   return [role("ClusterRole", [...CLUSTER, ...GRANTED_BY_BINDING]), role("Role", NAMESPACE)];
 }
-
-/** Secrets are written by the operator or an issuer, and are in no plan. */
-export const SECRETS: readonly JsonObject[] = [OPERAND.servingSecret, OPERAND.pathsSecret].map((name) => ({
-  apiVersion: "v1",
-  kind: "Secret",
-  metadata: { name, namespace: OPERAND.namespace },
-}));

@@ -5,9 +5,9 @@ import { OPERAND, OPERATOR } from "../operand-names.ts";
 import { SINGLETON } from "../policy/policy.ts";
 import { ignoredObject } from "../status/reconcile-status.ts";
 import { API_SERVICE, KUBE_CA, OPENSHIFT_PROJECTS, READER_BINDING } from "./aggregated.ts";
-import { accessObjects, certificateObjects, configMap, serviceObject } from "./objects.ts";
+import { accessObjects, CERT_MANAGER_OBJECTS, configMap, SECRETS, serviceObject } from "./objects.ts";
 import { certificatesOf, operandOf } from "./operand.ts";
-import { operatorRoles, SECRETS } from "./operator-rights.ts";
+import { operatorRoles } from "./operator-rights.ts";
 import { planOperand, publishedBundle } from "./plan.ts";
 import { USHER_WEBHOOK, WEBHOOK } from "./webhook.ts";
 import { workloadReference } from "./workload.ts";
@@ -19,7 +19,7 @@ const KEPT: readonly JsonObject[] = [
   ...accessObjects(true),
   API_SERVICE,
   serviceObject({ certificates: "Own" }),
-  ...certificateObjects({ certificates: "CertManager" }),
+  ...CERT_MANAGER_OBJECTS,
   configMap({ configuration: "" }),
   ...WORKLOADS,
   WEBHOOK,

@@ -92,6 +92,23 @@ describe("the order", () => {
     ]);
   });
 
+  test("Certificates and Issuers of cert-manager are removed before another issuer's Secret, and only then", () => {
+    const metadata = {
+      name: OPERAND.servingSecret,
+      annotations: { "cert-manager.io/certificate-name": "a" },
+    };
+    const secret = { kind: "Secret", metadata };
+    const removed = (certificates: string, stored: readonly JsonObject[]) =>
+      planned({ certificates }, { stored, secrets: { apply: [], remove: [secret] } })
+        .steps.filter((step) => "remove" in step)
+        .map(describeStep);
+    const all = ["Issuer", "Certificate", "Issuer", "Certificate", "Secret"].map((kind) => `remove ${kind}`);
+    expect(removed("Own", [secret])).toEqual(all);
+    expect(removed("ServiceCA", [secret])).toEqual(all);
+    expect(removed("CertManager", [secret])).toEqual(["remove Secret"]);
+    expect(removed("Own", [])).toEqual(["remove Secret"]);
+  });
+
   test("without a certificate there is no workload", () => {
     const { steps, status } = planned({}, { certificate: undefined });
     expect(steps.map(describeStep)).not.toContain("DaemonSet");

@@ -1,6 +1,7 @@
 import { at, equal, isObject, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
 import { ownerReference } from "../../../core/kubernetes/object.ts";
 import type { OperandPlan, OperandState, OperandStep } from "../../../core/module/operator.ts";
+import { isByCertManager } from "../../../core/registration/certificates.ts";
 import { OPERAND, OPERATOR } from "../operand-names.ts";
 import {
   API_SERVICE,
@@ -11,7 +12,14 @@ import {
   transportOf,
   transportsOf,
 } from "./aggregated.ts";
-import { accessObjects, certificateObjects, configMap, serviceObject } from "./objects.ts";
+import {
+  accessObjects,
+  CERT_MANAGER_OBJECTS,
+  certificateObjects,
+  configMap,
+  SERVING_SECRET,
+  serviceObject,
+} from "./objects.ts";
 import { type LimitOperand, operandOf } from "./operand.ts";
 import { operandStatus } from "./operand-status.ts";
 import { leave, WEBHOOK, webhook } from "./webhook.ts";
@@ -56,11 +64,21 @@ export function planOperand(state: OperandState): OperandPlan {
   };
   const { apply, remove } = state.secrets;
   const steps = [
+    ...formerIssuer(found),
     ...remove.map((reference) => ({ remove: reference })),
     ...apply.filter((secret) => !isServing(secret)).map((secret) => ({ apply: secret })),
     ...(operand.limits.invalid === undefined ? stepsOf(found) : serving(state)),
   ];
   return { steps: steps.map((step) => marked(step, state)), status: operandStatus(found) };
+}
+
+/**
+ * Without its Certificate, cert-manager no longer writes over the Secret of the next issuer. The Secret goes after it, so
+ * that an interrupted removal is repeated.
+ */
+function formerIssuer({ operand, state }: Found): OperandStep[] {
+  const isLeft = operand.certificates !== "CertManager" && isByCertManager(state.live(SERVING_SECRET));
+  return isLeft ? CERT_MANAGER_OBJECTS.map((remove) => ({ remove })) : [];
 }
 
 function isServing(secret: JsonObject): boolean {
