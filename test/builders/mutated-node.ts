@@ -13,13 +13,19 @@ export const kubelet = (name: string) => ({
   groups: ["system:nodes", "system:authenticated"],
 });
 
+/** The API server gives each object a uid. */
+function ofFile(object: JsonObject): JsonObject {
+  const { uid: _uid, ...metadata } = object["metadata"] as JsonObject;
+  return { ...object, metadata };
+}
+
 interface MutatedNode {
   readonly allowed: boolean;
   readonly node: JsonObject;
   readonly findings: readonly string[];
 }
 
-/** A new node as stored by the API server after the patch of mutate-node. */
+/** A new node as stored by the API server after the patch of mutate-node, by rules of files: those of a cluster have a ledger. */
 export function mutated(
   policies: readonly JsonObject[],
   one: JsonObject,
@@ -27,7 +33,7 @@ export function mutated(
   settings?: JsonObject,
   known: readonly JsonObject[] = [],
 ): MutatedNode {
-  const assembly = nodeLabelsWith([...policies, ...known], settings);
+  const assembly = nodeLabelsWith([...policies.map(ofFile), ...known], settings);
   const request = requestFor(
     again(one),
     asKubelet ? { userInfo: kubelet(stringAt(one, "metadata", "name") ?? "") } : {},

@@ -11,11 +11,11 @@ export const CODES: readonly Code[] = [
   },
   {
     code: "USHER-L02",
-    title: "A label is set right after the node has registered",
+    title: "A label or taint is set right after the node was created",
     meaning:
-      "The admission plugin NodeRestriction refuses a node that registers itself with this label: in the domains kubernetes.io and k8s.io a node may set only a few keys, and none in node-restriction.kubernetes.io. Usher sets the label right after registration; until then the startup taint keeps pods off the node.",
+      "The admission plugin NodeRestriction refuses a node that registers itself with this label: in the domains kubernetes.io and k8s.io a node may set only a few keys, and none in node-restriction.kubernetes.io. A taint is set at creation once the leader has recorded it in the ConfigMap usher-node-labels, about a second after its rule was written. Usher sets the label or taint right after creation; until then the startup taint keeps pods off the node.",
     remedy:
-      "No action is needed. Where the very first state of the node matters, as for a machine config pool, select by a label in a domain of your own, which the node has from its creation on.",
+      "No action is needed. If taints are always late, see whether a replica leads, and whether its log says that the ConfigMap can't be written. Where the very first state of the node matters, as for a machine config pool, select by a label in a domain of your own, which the node has from its creation on.",
   },
   {
     code: "USHER-L03",

@@ -1,10 +1,13 @@
+import { applyPatch } from "rfc6902";
 import { describe, expect, it, test } from "vitest";
 import { atOnce, callOf } from "../../../../test/builders/evaluation.ts";
 import { kubelet, mutated } from "../../../../test/builders/mutated-node.ts";
 import { indexWith, node, nodeLabelsWith, owned, patched, rule } from "../../../../test/builders/node.ts";
 import { outside } from "../../../../test/builders/outside.ts";
 import { requestFor } from "../../../../test/builders/request.ts";
+import type { Fact } from "../../../core/decision/need.ts";
 import { evaluate } from "../../../core/evaluate/evaluate.ts";
+import { responseOf } from "../../../core/evaluate/response.ts";
 import { at, type JsonObject } from "../../../core/json.ts";
 import { RECORD, recordOf } from "../ledger/record.ts";
 
@@ -104,6 +107,51 @@ describe("at creation", () => {
     expect(
       at(mutated([set("r", { "a.b/c": "1" })], forged).node, "metadata", "annotations", RECORD),
     ).toContain("default/r");
+  });
+
+  const TAINTED = { taints: [{ key: "dedicated", value: "edge", effect: "NoExecute" }] };
+  const STARTING = { key: "usher.dev/starting", effect: "NoSchedule" };
+  const LEDGER = { get: { resource: "configmaps", namespace: "usher-system", name: "usher-node-labels" } };
+  const ledger = (taints: string): Fact => ({ found: { data: { taints } }, complete: true });
+
+  it.each<[string, Fact, boolean]>([
+    ["the ledger has it", ledger('dedicated=edge:NoExecute "n.*"'), true],
+    ["the ledger has it for other nodes", ledger('dedicated=edge:NoExecute "edge-.*"'), false],
+    ["the ledger has another value", ledger('dedicated=core:NoExecute "n.*"'), false],
+    ["the ledger does not exist", { absent: "NotFound" }, false],
+    ["the ledger can't be read", { failed: "503" }, false],
+  ])("a taint is set at creation, or the startup taint stands in for it: %s", async (_what, fact, isSet) => {
+    const given = set("r", {}, TAINTED);
+    const world = outside({ fact: () => fact });
+    const request = requestFor(node("n9"));
+    const evaluation = await evaluate(callOf(nodeLabelsWith([given]), request), world);
+    expect(world.fetches).toMatchObject([[LEDGER]]);
+    const made = node("n9");
+    applyPatch(made, (responseOf(evaluation).patch ?? []) as unknown as Parameters<typeof applyPatch>[1]);
+    expect(at(made, "spec", "taints")).toEqual(isSet ? TAINTED.taints : [STARTING]);
+    expect(recordOf(made).taints.size).toBe(isSet ? 1 : 0);
+    expect(
+      evaluation.findings.filter(({ rule: name }) => name === "deferred").map(({ message }) => message),
+    ).toEqual(
+      isSet
+        ? []
+        : [
+            "taint dedicated=edge:NoExecute can't be set before the leader has recorded it; the controller sets it right after",
+          ],
+    );
+    const kept = patched(made, indexWith([given]));
+    expect(at(kept, "spec", "taints")).toEqual(TAINTED.taints);
+  });
+
+  it("the ledger is read for taints that are to be set, and for nothing else", async () => {
+    const asked = async (rules: readonly JsonObject[]) => {
+      const world = outside();
+      await evaluate(callOf(nodeLabelsWith(rules), requestFor(node("n9"))), world);
+      return world.fetches;
+    };
+    expect(await asked([set("r", { "a.b/c": "1" })])).toEqual([]);
+    expect(await asked([rule("other", { nodeNamePatterns: ["m"], ...TAINTED })])).toEqual([]);
+    expect(await asked([set("r", {}, TAINTED)])).toHaveLength(1);
   });
 
   it("a taint of another value is changed in its place", () => {

@@ -1,4 +1,4 @@
-import { allow, type Decision } from "../../../core/decision/decision.ts";
+import { allow, need, type Result } from "../../../core/decision/decision.ts";
 import type { Finding } from "../../../core/decision/finding.ts";
 import { listAt, stringAt } from "../../../core/json.ts";
 import { admittedAtRegistration } from "../../../core/kubernetes/node-label-keys.ts";
@@ -7,6 +7,7 @@ import { isNodeIdentity } from "../../../core/kubernetes/principals.ts";
 import { whyNot } from "../../../core/kubernetes/selectors/label-selector.ts";
 import type { Context, TraceEntry } from "../../../core/module/module.ts";
 import type { Path } from "../../../core/path.ts";
+import { fetchedLedger, ledgerNeed } from "../ledger/ledger.ts";
 import { type NodeRecord, RECORD, recordedValue, recordText } from "../ledger/record.ts";
 import { type LostKey, lostKeysOf } from "../rules/conflicts.ts";
 import { compareRules, type NodeRule } from "../rules/rule.ts";
@@ -18,38 +19,41 @@ import { type Desired, desiredOf } from "./desired.ts";
 import { keyAndEffect, type NodeChange, taintId, taintsOn, writtenTaint } from "./difference.ts";
 
 /**
- * Sets all rules' values on a node at its creation, so that no client ever sees it without. It never refuses a node,
- * nor sets what the API server would refuse: labels that NodeRestriction denies to a node that registers itself are
- * left to the controller, and the startup taint keeps pods off the node until then.
+ * Sets the values of all rules on a node at its creation, so that no client ever sees it without them. It never refuses a
+ * node, nor sets what the API server would refuse: labels that NodeRestriction denies to a node that registers itself
+ * are left to the controller. So are taints that the ledger does not have: they would stay forever if their rule were
+ * deleted now. The startup taint keeps pods off the node until then.
  */
-export function mutateNode(context: Context, index: RuleIndex): Decision {
+export function mutateNode(context: Context, index: RuleIndex): Result {
   const { request, draft, view, trace } = context;
   const name = nameOf(draft.object);
   if (request.object === undefined || name === "") return allow();
-  if (trace !== undefined) for (const entry of traceOf(index, draft.object)) trace(entry);
   const desired = desiredOf(draft.object, index);
+  const ledger = ledgerNeed(context.installation.namespace);
+  const hasLedger = [...desired.taints.values()].some(({ rule }) => rule.isStored);
+  if (hasLedger && context.facts.of(ledger) === undefined) return need(ledger);
+  if (trace !== undefined) for (const entry of traceOf(index, draft.object)) trace(entry);
   const registersItself = isNodeIdentity(request.userInfo) !== undefined;
   const openshift = isOpenshift(index.settings, view);
   const findings = lostKeysOf(desired.rules).map(lost);
-  const deferred = new Set<string>();
   const labels = new Map<string, string>();
   for (const [key, { value, rule }] of desired.labels) {
     const path = ["metadata", "labels", key];
     const from = stringAt(draft.object, ...path);
     if (registersItself && !admittedAtRegistration(key, openshift)) {
-      deferred.add(key);
-      findings.push(deferral(key, value, rule));
+      findings.push(deferral(rule, describeEntry("label", key, value), key, "while a node registers itself"));
     } else if (from === value) findings.push(same(rule, "label", key, value));
     else if (draft.set(path, value, applied(rule, "label", key, from, value, path))) labels.set(key, rule.id);
   }
   const record = { labels, ...annotationsAndTaints(context, desired, findings) };
-  if (deferred.size > 0 || desired.startup !== undefined) addStartup(context, index, desired);
+  const isIncomplete = findings.some(({ rule }) => rule === DEFERRED);
+  if (isIncomplete || desired.startup !== undefined) addStartup(context, index, desired);
   writeRecord(context, record);
   return allow(findings);
 }
 
 function annotationsAndTaints(
-  { draft }: Context,
+  { draft, facts, installation }: Context,
   desired: Desired,
   findings: Finding[],
 ): Pick<NodeRecord, "annotations" | "taints"> {
@@ -62,11 +66,17 @@ function annotationsAndTaints(
       annotations.set(key, { rule: rule.id, value: recordedValue(value) });
   }
   const taints = new Map();
+  const ledger = fetchedLedger({ facts }, installation.namespace);
   const present = taintsOn(draft.object);
   for (const [key, { value: taint, rule }] of desired.taints) {
     const from = present.get(key);
     if (from === taint.value) {
       findings.push(same(rule, "taint", key, taint.value));
+      continue;
+    }
+    if (rule.isStored && ledger?.includes(taint, nameOf(draft.object)) !== true) {
+      const entry = describeEntry("taint", key, taint.value);
+      findings.push(deferral(rule, entry, key, "before the leader has recorded it"));
       continue;
     }
     const finding = applied(rule, "taint", key, from, taint.value, ["spec", "taints"]);
@@ -137,13 +147,16 @@ function lost(key: LostKey): Finding {
   return { policy: key.rule.ref, rule: "conflict", outcome: "skipped", code: "USHER-L01", message };
 }
 
-function deferral(key: string, value: string, rule: NodeRule): Finding {
+const DEFERRED = "deferred";
+
+/** `entry` is left to the controller. */
+function deferral(rule: NodeRule, entry: string, key: string, when: string): Finding {
   return {
     policy: rule.ref,
-    rule: "deferred",
+    rule: DEFERRED,
     outcome: "skipped",
     code: "USHER-L02",
-    message: `label ${key}=${value} can't be set while a node registers itself; the controller sets it right after`,
+    message: `${entry} can't be set ${when}; the controller sets it right after`,
     audit: { key: "deferred", value: key },
   };
 }

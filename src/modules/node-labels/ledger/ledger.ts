@@ -3,9 +3,7 @@ import { failureOf, type Need } from "../../../core/decision/need.ts";
 import { isObject, type JsonObject, stringAt } from "../../../core/json.ts";
 import type { PlannedWrite, ReconcileContext, ReconcileResult } from "../../../core/module/reconciler.ts";
 import { OWN_LABELS } from "../../../core/registration/names.ts";
-import type { NodeRule } from "../rules/rule.ts";
 import type { RuleIndex } from "../rules/rule-index.ts";
-import type { TaintLedger } from "./ledger-lines.ts";
 import { LedgerLines, linesOf } from "./ledger-lines.ts";
 
 /**
@@ -25,6 +23,12 @@ export function ledgerNeed(namespace: string): Need {
 
 type WithFacts = Pick<ReconcileContext, "facts">;
 
+/** The leader's knowledge of the ledger without reading it. */
+export interface LedgerCache {
+  /** As last read. */
+  lines?: LedgerLines;
+}
+
 /** The permissions to read and write the ledger. */
 export interface LedgerAccess {
   readonly index: RuleIndex;
@@ -34,25 +38,21 @@ export interface LedgerAccess {
 }
 
 /** The fetched ledger; `undefined` if it was not, or could not be. */
-function fetchedLines({ facts }: WithFacts, { cache, namespace }: LedgerAccess): LedgerLines | undefined {
+export function fetchedLedger({ facts }: WithFacts, namespace: string): LedgerLines | undefined {
   const fact = facts.of(ledgerNeed(namespace));
   if (fact === undefined || failureOf(fact) !== undefined) return undefined;
   const text = "found" in fact && isObject(fact.found) ? stringAt(fact.found, "data", DATA) : undefined;
-  const lines = new LedgerLines((text ?? "").split("\n"));
-  cache.read(lines);
+  return new LedgerLines((text ?? "").split("\n"));
+}
+
+/** The same, for the leader, which remembers it. */
+export function readLedger(context: WithFacts, { cache, namespace }: LedgerAccess): LedgerLines | undefined {
+  const lines = fetchedLedger(context, namespace);
+  if (lines !== undefined) cache.lines = lines;
   return lines;
 }
 
-/** The ledger with its pending lines; `undefined` if it could not be read. */
-export function fetchedLedger(context: WithFacts, access: LedgerAccess): TaintLedger | undefined {
-  const stored = fetchedLines(context, access);
-  const { pending: pendingLines } = access.cache;
-  if (stored === undefined || pendingLines.size === 0) return stored;
-  const pending = new LedgerLines(pendingLines);
-  return { includes: (taint, node) => stored.includes(taint, node) || pending.includes(taint, node) };
-}
-
-/** Records the taints of all rules before the rules are gone. */
+/** Records the taints of all rules before they are set, also when nodes are created. */
 export function reconcileLedger(access: LedgerAccess, context: WithFacts): ReconcileResult<never> | NeedMore {
   if (requiredLines(access).size === 0) return { writes: [] };
   const asked = ledgerNeed(access.namespace);
@@ -65,7 +65,7 @@ export function reconcileLedger(access: LedgerAccess, context: WithFacts): Recon
 /** The writes that complete the ledger; `undefined` if it could not be read. */
 export function ledgerWrites(access: LedgerAccess, context: WithFacts): readonly PlannedWrite[] | undefined {
   const { namespace } = access;
-  const stored = fetchedLines(context, access);
+  const stored = readLedger(context, access);
   if (stored === undefined) return undefined;
   const required = requiredLines(access);
   if ([...required].every((line) => stored.lines.has(line))) return [];
@@ -82,8 +82,8 @@ export function ledgerWrites(access: LedgerAccess, context: WithFacts): readonly
   return [{ apply: object, resourceVersion: stringAt(before, "metadata", "resourceVersion") }];
 }
 
-function requiredLines({ index, cache }: LedgerAccess): Set<string> {
-  const required = new Set(cache.pending);
+function requiredLines({ index }: LedgerAccess): Set<string> {
+  const required = new Set<string>();
   for (const rule of index.rules) for (const line of linesOf(rule)) required.add(line);
   return required;
 }
@@ -95,28 +95,4 @@ function newest(lines: readonly string[]): string[] {
     if (bytes > MOST_BYTES) break;
   }
   return lines.slice(from);
-}
-
-/** The lines of changed rules. While the ledger can't be written, they are only kept here. */
-const MOST_PENDING = 4_096;
-
-/** The leader's knowledge of the ledger without reading it. */
-export class LedgerCache {
-  /** As last read. */
-  lines: LedgerLines | undefined;
-  /** Lines of changed or deleted rules that are not confirmed in the ledger: mutate-node may have set such a taint. */
-  readonly pending = new Set<string>();
-
-  read(lines: LedgerLines): void {
-    this.lines = lines;
-    for (const line of lines.lines) this.pending.delete(line);
-  }
-
-  ruleChanged(before: NodeRule): void {
-    for (const line of linesOf(before)) if (this.lines?.lines.has(line) !== true) this.pending.add(line);
-    for (const line of this.pending) {
-      if (this.pending.size <= MOST_PENDING) break;
-      this.pending.delete(line);
-    }
-  }
 }

@@ -6,11 +6,11 @@ import type { PlannedWrite, ReconcileContext, ReconcileResult } from "../../../c
 import { differenceOf, keyAndEffect, type NodeDifference } from "../desired/difference.ts";
 import { nodePatch } from "../desired/node-patch.ts";
 import {
-  fetchedLedger,
   type LedgerAccess,
   type LedgerCache,
   ledgerNeed,
   ledgerWrites,
+  readLedger,
 } from "../ledger/ledger.ts";
 import { recordOf } from "../ledger/record.ts";
 import { graceLeft } from "../rules/ownership.ts";
@@ -67,7 +67,7 @@ function reconcileStored(
   const { settings } = index;
   const { now, elapsed = now } = context;
   const difference = differenceOf(node, state.pending.desiredOf(node, index), settings, {
-    ledger: fetchedLedger(context, access),
+    ledger: readLedger(context, access),
     graceLeft: (owner) =>
       graceLeft(owner, elapsed - firstSeenOf(state, owner, elapsed), settings.graceMs, now),
   });

@@ -1,17 +1,18 @@
 import { describe, expect, it } from "vitest";
-import { left, node, nodeLabelsWith, owned } from "../../../../test/builders/node.ts";
+import { arrived, node, nodeLabelsWith, owned } from "../../../../test/builders/node.ts";
 import {
   KEY,
   keysOf,
   LEDGER,
   NOW,
+  RULES,
   reconciled,
   right,
   set,
   stored,
 } from "../../../../test/builders/node-reconcile.ts";
 import { at, type JsonObject } from "../../../core/json.ts";
-import { nodeKey } from "./keys.ts";
+import { nodeKey, policyKey } from "./keys.ts";
 
 describe("reconciling a node", () => {
   const rules = [set("r", ["w-.*"], { [KEY]: "1" })];
@@ -151,22 +152,18 @@ describe("reconciling a node", () => {
     expect(JSON.stringify(write)).not.toContain("taints");
   });
 
-  it("removes a taint with its rule also if the ledger never had it", () => {
-    const assembly = nodeLabelsWith([rule("r", ["w-.*"]), tainted("w-0"), tainted("core-9")]);
-    expect(keysOf(assembly, left(rule("r", ["w-.*"])))).toEqual(
-      expect.arrayContaining([LEDGER, nodeKey("w-0")]),
-    );
-    const result = reconciled(assembly, nodeKey("w-0"), [stored(tainted("w-0")), ledger("")]);
-    expect(JSON.stringify(result.writes)).toContain('"op":"remove","path":"/spec/taints"');
-    const other = reconciled(assembly, nodeKey("core-9"), [stored(tainted("core-9")), ledger("")]);
-    expect(JSON.stringify(other.writes)).not.toContain("/spec/taints");
+  it("writes the ledger once, and reports the status of a rule also while the ledger can't be read", () => {
+    const assembly = nodeLabelsWith([rule("r", ["w-.*"])]);
+    expect(keysOf(nodeLabelsWith([]), arrived(rule("r", ["w-.*"])))).toContainEqual(LEDGER);
     const lines = 'dedicated=edge:NoSchedule "w-.*"';
     expect(reconciled(assembly, LEDGER, [ledger("")]).writes).toMatchObject([
       { apply: { data: { taints: lines } } },
     ]);
-    // Once the ledger has it, nothing is owed to it any more.
     expect(reconciled(assembly, LEDGER, [ledger(lines)]).writes).toEqual([]);
-    expect(reconciled(assembly, LEDGER, [ledger("")]).writes).toEqual([]);
+    const key = policyKey(RULES, "default", "r");
+    expect(
+      reconciled(assembly, key, [stored(rule("r", ["w-.*"]))], { failing: ["configmaps"] }).writes,
+    ).toMatchObject([{ status: { observedGeneration: 1 } }]);
   });
 
   it("a rule without patterns is recorded for any name", () => {

@@ -104,8 +104,6 @@ function policyKeys(change: Change, view: View, index: RuleIndex, state: NodeLab
   if (isUnchanged(change)) return own;
   if (resource === OWNED) state.firstSeen.delete(id);
   const states = [change.before, object].map((one) => policyOf(resource, one, index));
-  const [before] = states;
-  if (before?.kind === "rule") state.ledger.ruleChanged(before);
   const rules = states.filter((one) => one?.kind === "rule");
   const ledger: NodeLabelsKey[] = rules.some(({ taints }) => taints.length > 0) ? [{ kind: "ledger" }] : [];
   const step = state.sweep.policiesChanged(states, { view, index, pending: state.pending });

@@ -1,5 +1,5 @@
 import { PendingNodes } from "../desired/pending-nodes.ts";
-import { LedgerCache } from "../ledger/ledger.ts";
+import type { LedgerCache } from "../ledger/ledger.ts";
 import type { Ownership } from "../rules/ownership.ts";
 import { Sweep } from "./sweep.ts";
 
@@ -16,7 +16,7 @@ export interface NodeLabelsState {
 
 export function initialState(): NodeLabelsState {
   return {
-    ledger: new LedgerCache(),
+    ledger: {},
     sweep: new Sweep(),
     pending: new PendingNodes(),
     countedAt: new Map(),

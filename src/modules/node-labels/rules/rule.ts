@@ -42,6 +42,8 @@ export interface NodeRule {
   readonly labels: ReadonlyMap<string, string>;
   readonly annotations: ReadonlyMap<string, string>;
   readonly taints: readonly RuledTaint[];
+  /** Whether an API server stores the rule. A rule of a file has no ledger of its taints. */
+  readonly isStored: boolean;
   readonly startupTaint: boolean;
   /** Label keys that it names, also with an invalid value: on nodes that it matches no OwnedLabels removes them. */
   readonly covers: ReadonlySet<string>;
@@ -78,6 +80,7 @@ export function prepareRule(object: JsonObject, ref: PolicyRef): Prepared<NodeRu
     labels,
     annotations: annotations.valid,
     taints: taints.valid,
+    isStored: stringAt(object, "metadata", "uid") !== undefined,
     startupTaint: at(spec, "startupTaint") === true,
     covers,
     coversEveryNode,
