@@ -24,6 +24,8 @@ interface Waiting {
 /** Workloads with drift that wait for repair, which is a few at a time. */
 export class DriftRepair {
   readonly #waiting = new Map<string, Waiting>();
+  /** When the next ones may be repaired, of the monotonic clock. */
+  #nextAt = Number.NEGATIVE_INFINITY;
 
   /** Adds repairable ones; true if any waits now. */
   add(scanned: readonly ScannedObject[]): boolean {
@@ -38,9 +40,12 @@ export class DriftRepair {
   /** Repairs those that wait longest. They are compared again, because they may have changed in the meantime. */
   reconcile(
     module: Module,
-    { assembly, facts, now }: Omit<ReconcileContext, "failure">,
+    { assembly, facts, now, elapsed = now }: Omit<ReconcileContext, "failure">,
   ): ReconcileResult<never> | NeedMore {
     if (assembly === undefined || this.#waiting.size === 0) return { writes: [] };
+    const wait = this.#nextAt - elapsed;
+    // Each page of a scan may ask again.
+    if (wait > 0) return { writes: [], requeueAfter: wait / 1_000 };
     const chosen = [...this.#waiting].slice(0, PER_STEP);
     const gets = chosen.map(([, { of }]): Need => ({ get: of, live: true }));
     const missing = gets.filter((one) => facts.of(one) === undefined);
@@ -66,6 +71,7 @@ export class DriftRepair {
     if (needs.length > 0) return need(...needs);
     // Also failing ones: the next scan finds them again, and none delays the others.
     for (const [key] of chosen) this.#waiting.delete(key);
+    this.#nextAt = elapsed + EVERY_S * 1_000;
     return { writes, ...(this.#waiting.size > 0 ? { requeueAfter: EVERY_S } : {}) };
   }
 }

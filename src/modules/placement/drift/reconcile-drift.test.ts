@@ -302,6 +302,10 @@ describe("drift repair", () => {
         resourceVersion: "5",
       })),
     );
+    // Each page of a scan asks for repairs.
+    stage.now += 4_000;
+    expect(stage.reconcile(REPAIR)).toEqual({ writes: [], requeueAfter: 6 });
+    stage.now += 6_000;
     const second = stage.reconcile(REPAIR);
     expect(second.writes).toMatchObject([{ of: { name: "c" } }]);
     expect(second).not.toHaveProperty("requeueAfter");
