@@ -139,7 +139,11 @@ describeOwnCluster("the first policy, end to end", {}, (cluster) => {
       "the status",
       async () => {
         const found = at(await cluster().call("GET", POLICY), "status");
-        return Number(at(found, "applied") ?? 0) > 0 ? found : undefined;
+        // No node had the label of the test before.
+        const effective = listAt(found, "conditions").find((one) => at(one, "type") === "Effective");
+        return Number(at(found, "applied") ?? 0) > 0 && at(effective, "status") === "True"
+          ? found
+          : undefined;
       },
       120_000,
     );

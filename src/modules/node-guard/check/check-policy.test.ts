@@ -237,7 +237,7 @@ describe("warnings", () => {
       "a running pod that Enable would refuse",
       schedulingPolicy([ControlPlane({ mode: "Inform" })]),
       [...NODES, { kind: "Pod", metadata: { name: "web", namespace: "team-a" }, spec: { nodeName: "cp-0" } }],
-      /not authorised: 1, such as team-a\/web/,
+      /1 pod on nodes of the group is not authorised: team-a\/web; it keeps running/,
     ],
     [
       "a DaemonSet with hostNetwork",
@@ -315,7 +315,7 @@ describe("warnings", () => {
     expect(found(schedulingPolicy([ControlPlane({ mode: "Enable" })]), [...NODES, ...pods])).toEqual([]);
     const bound = pod("b", { spec: { nodeName: "cp-0", serviceAccountName: "default" } }, mirror);
     expect(found(schedulingPolicy([ControlPlane({ mode: "Enable" })]), [...NODES, bound])).toEqual([
-      expect.stringContaining("such as b/a"),
+      expect.stringContaining("not authorised: b/a;"),
     ]);
   });
 });

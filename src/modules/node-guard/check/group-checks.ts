@@ -193,9 +193,10 @@ export const GROUP_CHECKS: readonly GroupCheck[] = [
     find: (group, { view }) => {
       if (group.mode === "Disable") return undefined;
       const found = violations(group, view);
-      return found.length === 0
-        ? undefined
-        : `pods on nodes of the group that are not authorised: ${found.length}, such as ${shown(found)}; pods that run stay, and Enable refuses new ones like them`;
+      if (found.length === 0) return undefined;
+      return found.length === 1
+        ? `1 pod on nodes of the group is not authorised: ${shown(found)}; it keeps running, and Enable refuses new pods like it`
+        : `${found.length} pods on nodes of the group are not authorised, such as ${shown(found)}; they keep running, and Enable refuses new pods like them`;
     },
   },
   {

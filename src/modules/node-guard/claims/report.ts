@@ -65,7 +65,7 @@ function findingOf(
   if (!isViolation(evaluated) || group.effectiveMode === "Disable") {
     const entry = evaluated.vouched ?? evaluated.actor?.by ?? evaluated.pod?.by ?? "";
     const by = isViolation(evaluated) ? `override ${group.override?.name ?? ""}` : entry;
-    return { policy, rule, outcome: "authorized", message: `authorized by ${by}`, ...audit };
+    return { policy, rule, outcome: "authorized", message: `authorised by ${by}`, ...audit };
   }
   const message = messageOf(evaluated, subject.name);
   const shown = verdict === "deny" ? {} : { warn: RANK, warning: warningOf(evaluated) };

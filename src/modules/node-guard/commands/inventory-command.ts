@@ -84,7 +84,7 @@ export const inventoryCode: CommandCode<object, Flags> = {
     return {
       data: { pods: shown } as unknown as Json,
       table: {
-        columns: ["POD", "NODE", "GROUP", "SERVICE ACCOUNT", "AUTHORIZED BY", "REVIEWED"],
+        columns: ["POD", "NODE", "GROUP", "SERVICE ACCOUNT", "AUTHORISED BY", "REVIEWED"],
         rows: shown.map((pod) => [
           `${pod.namespace}/${pod.name}`,
           pod.node,
@@ -138,7 +138,7 @@ function itemOf(
   const account = `service account ${namespace}/${serviceAccount}`;
   return {
     object: { kind: "Pod", namespace, name },
-    verdict: authorized ? "authorized" : "not authorized",
+    verdict: authorized ? "authorised" : "not authorised",
     findings: [
       ...(authorized
         ? []
@@ -171,10 +171,10 @@ const NOT_REVIEWED: Code = {
   remedy: "Look at the pod. If it belongs there, add its namespace/serviceAccount to the file.",
 };
 
-/** `4 pods on protected nodes: 1 not authorized, 2 not reviewed` */
+/** `4 pods on protected nodes: 1 not authorised, 2 not reviewed` */
 function summaryOf(pods: number, refused: number, unreviewed: number): string {
   if (pods === 0) return "no pods on protected nodes";
-  const parts = [`${refused} not authorized`, ...(unreviewed > 0 ? [`${unreviewed} not reviewed`] : [])];
+  const parts = [`${refused} not authorised`, ...(unreviewed > 0 ? [`${unreviewed} not reviewed`] : [])];
   return `${pods} ${pods === 1 ? "pod" : "pods"} on protected nodes: ${parts.join(", ")}`;
 }
 
