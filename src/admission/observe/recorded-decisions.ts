@@ -10,7 +10,7 @@ export interface RecordedDecision {
   readonly number: number;
   /** RFC 3339. */
   readonly time: string;
-  readonly verdict: "refused" | "changed" | "warned" | "allowed";
+  readonly verdict: "refused" | "changed" | "warned";
   readonly operation: string;
   readonly object: { readonly kind: string; readonly namespace: string; readonly name: string };
   readonly user: string;
@@ -26,10 +26,21 @@ const MOST_RECORDED = 1_000;
 const LENGTH = 512;
 const MOST_LINES = 20;
 
-/** The last decisions that changed, refused or warned about something. */
+/** The parts of an evaluation that a reader may ask for. The object is not among them. */
+interface Kept extends Pick<Evaluation, "denials" | "findings"> {
+  readonly number: number;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly verdict: RecordedDecision["verdict"];
+  readonly operation: string;
+  readonly object: RecordedDecision["object"];
+  readonly user: string;
+}
+
+/** The last decisions that changed, refused or warned about something. Formatted when they are read: most servers have no reader. */
 export class RecordedDecisions {
   readonly #now: () => number;
-  readonly #kept: RecordedDecision[] = [];
+  readonly #kept: Kept[] = [];
   /** A reader notices by it that this server started again. */
   readonly #instance = randomUUID();
   #last = 0;
@@ -39,44 +50,56 @@ export class RecordedDecisions {
   }
 
   add(evaluation: Evaluation): void {
-    const decision = recordedDecision(evaluation, this.#last + 1, this.#now());
-    if (decision.verdict === "allowed") return;
+    const verdict = verdictOf(evaluation);
+    if (verdict === undefined) return;
+    const { request, denials, findings } = evaluation;
+    const { operation, kind, namespace, name, userInfo } = request;
     this.#last += 1;
-    this.#kept.push(decision);
+    this.#kept.push({
+      number: this.#last,
+      at: this.#now(),
+      verdict,
+      operation,
+      object: {
+        kind: kind.kind,
+        namespace,
+        name: name || (stringAt(request.object, "metadata", "generateName") ?? ""),
+      },
+      user: userInfo.username,
+      denials,
+      findings,
+    });
     if (this.#kept.length > MOST_RECORDED) this.#kept.shift();
   }
 
   /** Those after a number, as JSON. */
   after(number: number): string {
-    const decisions = this.#kept.filter((one) => one.number > number);
+    const decisions = this.#kept.filter((one) => one.number > number).map(recordedDecision);
     return `${JSON.stringify({ instance: this.#instance, decisions })}\n`;
   }
 }
 
-/** A decision without the object itself: only its name, and what was found. */
-function recordedDecision(
-  { request, denials, findings, patched }: Evaluation,
-  number: number,
-  now: number,
-): RecordedDecision {
-  const reported = findings.filter(({ outcome }) => outcome !== "same" && outcome !== "authorized");
-  const isRefused = denials.length > 0;
+/** Undefined for an object that is allowed as it is. */
+function verdictOf({ denials, findings, patched }: Evaluation): RecordedDecision["verdict"] | undefined {
+  if (denials.length > 0) return "refused";
+  if (patched.size > 0) return "changed";
   const isWarned = findings.some(({ warn, outcome }) => warn !== undefined || outcome === "would-violate");
-  const lines = isRefused ? denials.map(({ message }) => message ?? "") : reported.map(messageWithCode);
+  return isWarned ? "warned" : undefined;
+}
+
+function recordedDecision({ at, object, user, denials, findings, ...kept }: Kept): RecordedDecision {
+  const reported = findings.filter(({ outcome }) => outcome !== "same" && outcome !== "authorized");
+  const lines =
+    denials.length > 0 ? denials.map(({ message }) => message ?? "") : reported.map(messageWithCode);
+  const policies = new Set(
+    findings.flatMap(({ policy }) => (policy === undefined ? [] : [policyKey(policy)])),
+  );
   return {
-    number,
-    time: new Date(now).toISOString(),
-    verdict: isRefused ? "refused" : patched.size > 0 ? "changed" : isWarned ? "warned" : "allowed",
-    operation: request.operation,
-    object: {
-      kind: cut(request.kind.kind),
-      namespace: cut(request.namespace),
-      name: cut(request.name || (stringAt(request.object, "metadata", "generateName") ?? "")),
-    },
-    user: cut(request.userInfo.username),
-    policies: [
-      ...new Set(findings.flatMap(({ policy }) => (policy === undefined ? [] : [cut(policyKey(policy))]))),
-    ].slice(0, MOST_LINES),
+    ...kept,
+    time: new Date(at).toISOString(),
+    object: { kind: cut(object.kind), namespace: cut(object.namespace), name: cut(object.name) },
+    user: cut(user),
+    policies: [...policies].slice(0, MOST_LINES).map(cut),
     lines: lines.slice(0, MOST_LINES).map(cut),
   };
 }
