@@ -21,10 +21,8 @@ function escaped(key: string): string {
 /** The steps of an RFC 6901 pointer; list indexes stay strings, because the pointer alone does not distinguish them from keys. */
 export function steps(text: string): string[] {
   if (text === "") return [];
-  return text
-    .slice(1)
-    .split("/")
-    .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
+  const parts = text.slice(1).split("/");
+  return text.includes("~") ? parts.map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~")) : parts;
 }
 
 /** The value that a JSON pointer names. Its steps are indexes in a list and keys in an object. */

@@ -313,22 +313,22 @@ export class Unchanged {
    * its lists counts: a term to which others have added requirements still has those of the policy.
    */
   hasElement(list: string, element: Json): boolean {
-    return this.#listAt(list).every(
-      (one) => one.texts.has(canonical(element)) || includesElement(one.elements, element),
-    );
+    const text = canonical(element);
+    return this.#listAt(list).every((one) => one.has(text) || one.includes(element));
   }
 
   /** Whether a list still has an equal element, at any index. */
   hasSameElement(list: string, element: Json): boolean {
-    return this.#listAt(list).every(({ texts }) => texts.has(canonical(element)));
+    const text = canonical(element);
+    return this.#listAt(list).every((one) => one.has(text));
   }
 
   #listAt(list: string): readonly ReadList[] {
     const known = this.#lists.get(list);
     if (known !== undefined) return known;
     const [, nowRoom, oldRoom] = this.#rooms;
-    const now = readList(atPointer(this.#now, list), nowRoom);
-    const both = this.#old === this.#now ? [now] : [now, readList(atPointer(this.#old, list), oldRoom)];
+    const now = new ReadList(atPointer(this.#now, list), nowRoom);
+    const both = this.#old === this.#now ? [now] : [now, new ReadList(atPointer(this.#old, list), oldRoom)];
     this.#lists.set(list, both);
     return both;
   }
@@ -337,17 +337,28 @@ export class Unchanged {
 /** Lists in which policies combine elements have at most this many. Longer ones are searched for an equal element only. */
 const MAX_COMBINED = 128;
 
-interface ReadList {
-  readonly texts: ReadonlySet<string>;
-  readonly elements: readonly Tokens[];
-}
+class ReadList {
+  readonly #elements: readonly Json[];
+  readonly #texts: ReadonlySet<string>;
+  /** Read at the first element that the list does not have as it is: most lists have all of them. */
+  #tokens: readonly Tokens[] | undefined;
 
-function readList(list: Json | undefined, room: ListRoom): ReadList {
-  const elements = readableElements(list, room) ?? [];
-  return {
-    texts: new Set(elements.map(canonical)),
-    elements: elements.length > MAX_COMBINED ? [] : elements.filter(isObject).map(tokensOf),
-  };
+  constructor(list: Json | undefined, room: ListRoom) {
+    this.#elements = readableElements(list, room) ?? [];
+    this.#texts = new Set(this.#elements.map(canonical));
+  }
+
+  /** Whether an element has this canonical text. */
+  has(text: string): boolean {
+    return this.#texts.has(text);
+  }
+
+  /** Whether an element has all of this one. */
+  includes(element: Json): boolean {
+    if (this.#elements.length > MAX_COMBINED) return false;
+    this.#tokens ??= this.#elements.filter(isObject).map(tokensOf);
+    return includesElement(this.#tokens, element);
+  }
 }
 
 /** An object as strings: one for all members that are not lists, one for each item of those that are. */
