@@ -263,6 +263,7 @@ export interface LocatedProblem {
 export interface Table extends TableInfo {
   /** Figures above the rows. */
   readonly figures: readonly TableFigure[];
+  readonly note?: string;
   readonly columns: readonly TableColumn[];
   readonly rows: readonly ShownRow[];
   /** Where there are no rows: why, and what to do. */
@@ -506,7 +507,8 @@ export interface LiveDecision {
   readonly id: number;
   /** RFC 3339. */
   readonly time: string;
-  readonly verdict: "refused" | "changed" | "warned" | "allowed";
+  /** Objects that are allowed as they are do not appear. */
+  readonly verdict: "refused" | "changed" | "warned";
   readonly operation: string;
   readonly object: ObjectRef;
   /** Empty where it is not known. */

@@ -58,8 +58,11 @@ describeCluster("the dashboard's process on a cluster", (cluster) => {
       const manifest = await dashboard.get<Model.EditableManifest>(`/api/manifest?${where}`);
       expect(manifest.yaml).toContain("PASSWORD");
       expect(`${explained}${manifest.yaml}`).not.toContain("hunter2-e2e");
-      const { source } = await dashboard.get<Model.Overview>("/api/overview");
-      expect(source).toMatchObject({ live: true, state: "ready" });
+      // The pod may be shown before the last resource was read.
+      await eventually("a live source that is ready", async () => {
+        const { source } = await dashboard.get<Model.Overview>("/api/overview");
+        return source.live && source.state === "ready";
+      });
       const verbs = new Set(
         cluster()
           .auditLog()

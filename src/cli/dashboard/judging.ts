@@ -113,7 +113,7 @@ export class WorldJudging implements Judging {
       throw new BadCall(
         422,
         "the manifest can't be read",
-        "Each problem has its line.",
+        "Correct these lines, then press Explain again.",
         problemsOf({ manifests, problems }),
       );
     const explanations: Model.ObjectExplanation[] = [];
@@ -314,7 +314,7 @@ export class WorldJudging implements Judging {
     ];
     const wrong = named.flatMap((one) => ("wrong" in one ? [one.wrong] : []));
     if (problems.length + wrong.length > 0)
-      throw new BadCall(422, "the edit can't be used", "Each problem has its line.", [
+      throw new BadCall(422, "the edit can't be used", "Correct it, then press Show what changes again.", [
         ...problemsOf({ manifests: [], problems }),
         ...wrong.map((message) => ({ severity: "error" as const, message })),
       ]);
@@ -560,7 +560,8 @@ function summaryOf({
     return `usher changes ${changes.length === 1 ? "1 value" : `${changes.length} values`} by ${policies === 1 ? "1 policy" : `${policies} policies`}.`;
   }
   if (untouched !== undefined) return `usher does nothing: ${untouched}.`;
-  return warnings.length > 0 ? "usher admits it with warnings." : "usher admits it as it is.";
+  if (warnings.length === 0) return "usher admits it as it is.";
+  return `usher admits it as it is, with ${warnings.length === 1 ? "a warning" : `${warnings.length} warnings`}.`;
 }
 
 function whereOf({

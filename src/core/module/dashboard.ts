@@ -103,6 +103,8 @@ export type Remember = <Value>(object: JsonObject, make: () => Value) => Value;
 export interface TableContent {
   readonly figures: readonly { readonly title: string; readonly value: string; readonly tone: Tone }[];
   readonly rows: readonly TableRow[];
+  /** A sentence of what the reader has to know first: `No user is limited` */
+  readonly note?: string;
 }
 
 export interface TableRow {

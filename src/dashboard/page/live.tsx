@@ -25,7 +25,6 @@ const TONES: Readonly<Record<LiveDecision["verdict"], Tone>> = {
   refused: "bad",
   changed: "plain",
   warned: "warning",
-  allowed: "good",
 };
 
 export function LiveView() {
@@ -111,7 +110,7 @@ export function LiveView() {
             <Segments
               label="Decision"
               value={verdict ?? ""}
-              choices={["", "refused", "changed", "warned", "allowed"].map((value) => ({
+              choices={["", "refused", "changed", "warned"].map((value) => ({
                 value,
                 title: value === "" ? "All" : `${value[0]?.toUpperCase()}${value.slice(1)}`,
               }))}
@@ -159,9 +158,7 @@ export function LiveView() {
         {decisions.value === undefined && error.value === undefined && (
           <Busy slow={false} what="Reading decisions" />
         )}
-        {decisions.value !== undefined && all.length === 0 && (
-          <Empty title="No decisions yet">They appear here as they are made.</Empty>
-        )}
+        {decisions.value !== undefined && all.length === 0 && <Empty title="No decisions yet" />}
         {all.length > 0 && shown.length === 0 && <Empty title="No decision matches the filters" />}
         {shown.length > 0 && (
           <div class="table-box" role="region" tabIndex={0} aria-label="Decisions, the latest first">

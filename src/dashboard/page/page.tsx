@@ -234,9 +234,9 @@ function Page() {
   const { pathname } = address.value;
   const present = views.find(({ path }) => path === pathname || (pathname === "/" && path === "/nodes"));
   const main = useRef<HTMLElement>(null);
+  const nav = useRef<HTMLElement>(null);
   const first = useRef(true);
   useEffect(() => {
-    document.title = present === undefined ? "Usher" : `${present.title} · Usher`;
     if (first.current) first.current = false;
     else {
       scrollTo(0, 0);
@@ -244,6 +244,13 @@ function Page() {
         main.current?.focus({ preventScroll: true });
     }
   }, [pathname]);
+  useEffect(() => {
+    document.title = present === undefined ? "Usher" : `${present.title} · Usher`;
+    // In a narrow window the views scroll sideways. scrollIntoView would move the start of the Tab order.
+    const link = nav.current?.querySelector("[aria-current]");
+    if (nav.current !== null && link instanceof HTMLElement)
+      nav.current.scrollLeft = link.offsetLeft - (nav.current.clientWidth - link.offsetWidth) / 2;
+  }, [present?.title, views.length]);
   return (
     <>
       <a class="skip" href="#main">
@@ -256,7 +263,7 @@ function Page() {
           </svg>
           <span>usher</span>
         </a>
-        <nav class="views" aria-label="Views">
+        <nav ref={nav} class="views" aria-label="Views">
           {views.map(({ path, title }) => (
             <a href={path} aria-current={path === present?.path ? "page" : undefined}>
               {title}

@@ -192,6 +192,7 @@ export function ProblemList({ problems }: { readonly problems: readonly LocatedP
                 {[file, line, column].filter((part) => part !== undefined).join(":")}
               </div>
             )}
+            {file === undefined && line !== undefined && <div class="muted">line {line}</div>}
           </div>
         </li>
       ))}
@@ -221,7 +222,7 @@ export function Failure({ error }: { readonly error: ApiFailure }) {
     <div class="failure" role="alert">
       <p class="failure-title">
         <ToneMark tone="bad" />
-        {error.message}
+        <span class="failure-text">{error.message}</span>
       </p>
       {error.hint !== "" && <p>{error.hint}</p>}
       {error.problems.length > 0 && <ProblemList problems={error.problems} />}

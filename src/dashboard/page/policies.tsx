@@ -112,7 +112,7 @@ function PolicyRow({ policy, chosen }: { readonly policy: ListedPolicy; readonly
           <bdi>{policyTitle(policy)}</bdi>
           <span class="muted">{policy.kind}</span>
         </span>
-        <span class="row-text">{policy.selects[0] ?? ""}</span>
+        <span class="row-text">{policy.selects.join(" · ")}</span>
         <span class="row-marks">
           {policy.problems.length > 0 && (
             <Badge tone={worst}>{counted(policy.problems.length, "problems")}</Badge>
@@ -120,9 +120,11 @@ function PolicyRow({ policy, chosen }: { readonly policy: ListedPolicy; readonly
           {policy.conflicts.length > 0 && (
             <Badge tone="warning">{counted(policy.conflicts.length, "conflicts")}</Badge>
           )}
-          <span class="number">
-            {policy.objects.map(({ count, noun }) => counted(count, noun)).join(", ")}
-          </span>
+          {policy.objects.length > 0 && (
+            <span class="number">
+              {policy.objects.map(({ count, noun }) => counted(count, noun)).join(", ")}
+            </span>
+          )}
         </span>
       </a>
     </li>

@@ -92,6 +92,7 @@ function TableOf({ table }: { readonly table: Table }) {
           </div>
         )}
       </header>
+      {table.note !== undefined && <p class="notice warning">{table.note}.</p>}
       {table.figures.length > 0 && (
         <dl class="figures">
           {table.figures.map(({ title, value, tone }) => (

@@ -65,8 +65,8 @@ const table: DashboardTable = {
           value: String([...reserved.values()].flat().length),
           tone: "none",
         },
-        ...(idle === undefined ? [] : [{ title: idle, value: "!", tone: "warning" as const }]),
       ],
+      ...(idle === undefined ? {} : { note: idle }),
       rows: [...usages, ...waiting]
         .map((usage) => rowOf(usage, reserved.get(usage.subject) ?? []))
         .sort((a, b) => b.near - a.near || (a.row.key < b.row.key ? -1 : 1))
