@@ -18,3 +18,6 @@ export class CallError extends Error {
     this.code = code;
   }
 }
+
+/** No cluster is named. A command that reads files in its place says so. */
+export class NoClusterError extends CallError {}

@@ -20,8 +20,12 @@ export function explain(topic: string, commands: readonly string[], modules: rea
   const wanted = `USHER-${short.toUpperCase()}`;
   const found = codes.find(({ code }) => code === wanted);
   if (found !== undefined) return text(found);
-  const known = codes.map(({ code, title }) => `  ${code}  ${title}`);
-  throw new CallError(`unknown code ${wanted}; known codes:\n${known.join("\n")}`);
+  // The letter is that of a module: its codes are what the reader looks for.
+  const near = codes.filter(({ code }) => code.startsWith(wanted.slice(0, "USHER-P".length)));
+  const known = near.map(({ code, title }) => `\n  ${code}  ${title}`).join("");
+  throw new CallError(
+    `unknown code ${wanted}; "usher help codes" lists all${known === "" ? "" : `, such as:${known}`}`,
+  );
 }
 
 /** The error for a name that the command `path` does not have. */

@@ -42,6 +42,7 @@ export function program(io: Io, outcome: Outcome): Command {
       writeErr: (text) => io.stderr.write(text),
       outputError: (text, write) => write(text.replace(/^error: /, "usher: ")),
     })
+    .showHelpAfterError("Add --help to see the usage.")
     .exitOverride()
     .addHelpText(
       "after",

@@ -53,6 +53,17 @@ spec: {podSelector: {}, nodeSelector: {pool: good}}
 
 test.each([
   [["review", PODS], /^usher: no kubeconfig found: .*--source/],
+  [["install"], /^usher: no kubeconfig found: set KUBECONFIG, or pass --kubeconfig\n$/],
+  [["uninstall"], /^usher: no kubeconfig found: set KUBECONFIG, or pass --kubeconfig\n$/],
+  [["cleanup"], /^usher: no kubeconfig found: set KUBECONFIG, or pass --kubeconfig\n$/],
+  [["verify"], /^usher: no kubeconfig found: set KUBECONFIG, or pass --kubeconfig\n$/],
+  [["watchdog"], /^usher: no kubeconfig found: set KUBECONFIG, or pass --kubeconfig\n$/],
+  [
+    ["review", "README.md", "--source", EXAMPLES],
+    /^README\.md: not YAML or JSON \(line \d+: .*\); specify \.yaml, \.yml or \.json files\n$/,
+  ],
+  [["nosuch"], /^usher: unknown command 'nosuch'\nAdd --help to see the usage\.\n$/],
+  [["diff", "policy.yaml"], /^usher: too many arguments .*\nAdd --help/],
   [["review", "--source", EXAMPLES], /^usher: specify files or directories/],
   [["review", PODS, "--source", "/does/not/exist"], /^usher: --source \/does\/not\/exist: no such/],
   [["review", PODS, "--source", EXAMPLES, "-n", "Shop!"], /^usher: --namespace: "Shop!" is not a DNS label/],
@@ -137,7 +148,7 @@ test("a single-value flag that is given twice is an error, in every command", as
           path,
           2,
           "",
-          `usher: option '${option.flags}' is given twice, and counts once\n`,
+          `usher: option '${option.flags}' is given twice, and counts once\nAdd --help to see the usage.\n`,
         ]);
       }
       seen++;

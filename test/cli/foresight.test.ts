@@ -311,15 +311,15 @@ Set by usher
 
 If it were created now
   StatefulSet shop/etcd-main  patch
-    etcd-pool          applies  namespace shop, template app=etcd
+    etcd-pool          applies    namespace shop, template app=etcd
       + nodeSelector pool=nvme
-    zone-a             applies  namespace shop, template app=etcd
+    zone-a             applies    namespace shop, template app=etcd
       + nodeSelector topology.kubernetes.io/zone=a
-    os.contradictions  not      nothing names an OS, or all that names one agrees
+    os.contradictions  no effect  nothing names an OS, or all that names one agrees
 
 Where it may run
-  not: node(s) didn't match Pod's node affinity/selector (NodeAffinity): batch-0, etcd-0, etcd-1, worker-0, worker-1
-  not: node(s) had untolerated taint(s) (TaintToleration): cp-0
+  fails: node(s) didn't match Pod's node affinity/selector (NodeAffinity): batch-0, etcd-0, etcd-1, worker-0, worker-1
+  fails: node(s) had untolerated taint(s) (TaintToleration): cp-0
 
 Before usher, and now
   @@ -16,3 +16,6 @@
@@ -681,8 +681,10 @@ describe("invalid calls and input exit with 2, a message, and empty stdout", () 
     [
       "a text without a code",
       () => ["explain", "it does not work"],
-      /there is no code of usher's in this text/,
+      /the text has no code of usher, .*specify KIND\/NAME/,
     ],
+    ["a kind without a name", () => ["explain", "pod"], /specify the object as pod\/NAME/],
+    ["a kind and a name as two words", () => ["explain", "pod", "web"], /specify the object as pod\/web,/],
     [
       "a code that does not exist",
       () => ["explain", "denied (USHER-X99)"],

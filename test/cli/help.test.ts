@@ -80,7 +80,8 @@ test("explains every code, in any spelling", async () => {
 
 test.each([
   ["reviw", 'unknown command reviw; did you mean "review"?'],
-  ["USHER-Z99", "unknown code USHER-Z99; known codes:\n  USHER-E01  "],
+  ["USHER-Z99", 'unknown code USHER-Z99; "usher help codes" lists all\n'],
+  ["USHER-P99", 'unknown code USHER-P99; "usher help codes" lists all, such as:\n  USHER-P01  '],
   [
     "seating",
     "known topics: serve, dashboard, review, test, lint, compile, diff, what-if, explain, replay, manifests, install, uninstall, cleanup, verify, watchdog, operator, placement, ",

@@ -30,17 +30,17 @@ test("--trace explains why policies apply or not, for workloads by their templat
   const { out } = await usher([...ARGS, "--trace"]);
   expect(out.split("\n").slice(0, 7)).toEqual([
     "StatefulSet shop/etcd-main  patch",
-    "  batch-nights       not      podSelector: needs kind=batch, there is no label kind",
-    "  etcd-pool          applies  namespace shop (environment=prod), template app=etcd, role=main",
+    "  batch-nights       no effect  podSelector: needs kind=batch, there is no label kind",
+    "  etcd-pool          applies    namespace shop (environment=prod), template app=etcd, role=main",
     "    + nodeSelector pool=etcd",
-    "  shop/fast-disks    not      podSelector: needs disk in (fast, fastest), there is no label disk",
-    "  zone-a             applies  namespace shop (environment=prod), every template",
+    "  shop/fast-disks    no effect  podSelector: needs disk in (fast, fastest), there is no label disk",
+    "  zone-a             applies    namespace shop (environment=prod), every template",
     "    + nodeSelector topology.kubernetes.io/zone=a",
   ]);
-  expect(out).toContain("zone-a             partly  ");
+  expect(out).toContain("zone-a             partly     ");
   expect(out).toContain("    ! nodeSelector topology.kubernetes.io/zone: kept the pod's value b");
   expect(out).toContain(
-    "zone-a             not  namespaceSelector: needs environment=prod, environment is test",
+    "zone-a             no effect  namespaceSelector: needs environment=prod, environment is test",
   );
 });
 
@@ -83,6 +83,8 @@ test.each([40, 60, 80, 100])("wraps to %i columns, and loses nothing", async (co
     expect(line.length).toBeLessThanOrEqual(Math.max(columns, 57));
   const words = (text: string) => text.replaceAll(/\s/g, "").split("").sort().join("");
   expect(words(out)).toBe(words(wide.out));
+  const coloured = await usher(ARGS, { tty: true, columns });
+  expect(coloured.out.match(/\u001b\[32mpatch/g)).toHaveLength(2);
 });
 
 test("a denial shows its code, the policy, and what to do next", async () => {

@@ -1,5 +1,6 @@
+import { join } from "node:path";
 import { expect, test } from "vitest";
-import { folder, reviewed, usher } from "./usher.ts";
+import { EXAMPLES, folder, ROOT, reviewed, usher } from "./usher.ts";
 
 const policy = (name: string, spec: string, namespace?: string) => `
 apiVersion: kupid.gardener.cloud/v1alpha1
@@ -38,7 +39,7 @@ test("lists policies in the order in which they apply, independent of file order
 
 test("does not mention a namespaceSelector for a namespaced policy of another namespace", async () => {
   const lines = await linesOf([policy("own", "nodeSelector: {d: '1'}", "lab")], POD());
-  expect(lines[0]).toMatch(/^ {2}lab\/own +not {2}the policy is in namespace lab$/);
+  expect(lines[0]).toMatch(/^ {2}lab\/own +no effect {2}the policy is in namespace lab$/);
 });
 
 test("shows that a policy refuses, in the table and in JSON", async () => {
@@ -101,6 +102,17 @@ test("explains for every group of node-guard why it refuses or does not", async 
   );
   expect(out).toMatch(/^ {2}ControlPlane +refuses +Enable, /m);
   expect(out).toMatch(/^ {4}! pod shop\/web may not be assigned to node cp-0/m);
-  expect(out).toMatch(/^ {2}edge +not +mode Disable, /m);
+  expect(out).toMatch(/^ {2}edge +no effect +mode Disable, /m);
   expect(out).not.toContain("no policy was evaluated");
+});
+
+test.each([60, 80, 160])("breaks lines between words on a terminal of %d columns", async (columns) => {
+  const args = ["review", join(ROOT, "examples/pods/etcd.yaml"), "--source", EXAMPLES, "--trace", "-q"];
+  const { out } = await usher(args, { tty: true, columns, env: { NO_COLOR: "1" } });
+  const lines = out.trimEnd().split("\n");
+  expect(lines.filter((line) => line.length > columns)).toEqual([]);
+  // Without spaces it is the same text: no word is cut, and none is lost.
+  const whole = await usher(args);
+  expect(out.split(/\s+/)).toEqual(whole.out.split(/\s+/));
+  expect(lines.filter((line) => /^ {2}zone-a +partly {5}namespace/.test(line))).toHaveLength(1);
 });

@@ -45,11 +45,11 @@ test("an update restores injections of the stored object, and adds none", async 
   expect(await reviewedOne(args)).toEqual(updated);
   const traced = await usher(["review", ...args, ...UPDATE, "--trace"]);
   expect(traced.out.split("\n").slice(1, 6)).toEqual([
-    "  batch-nights       not      podSelector: needs kind=batch, there is no label kind",
-    "  etcd-pool          applies  on update it restores what it had added, and adds nothing new (spec.onUpdate is Restore)",
+    "  batch-nights       no effect  podSelector: needs kind=batch, there is no label kind",
+    "  etcd-pool          applies    on update it restores what it had added, and adds nothing new (spec.onUpdate is Restore)",
     "    + nodeSelector pool=etcd restored",
-    "  shop/fast-disks    not      podSelector: needs disk in (fast, fastest), there is no label disk",
-    "  zone-a             not      on update it restores what it had added, and adds nothing new (spec.onUpdate is Restore)",
+    "  shop/fast-disks    no effect  podSelector: needs disk in (fast, fastest), there is no label disk",
+    "  zone-a             no effect  on update it restores what it had added, and adds nothing new (spec.onUpdate is Restore)",
   ]);
 });
 

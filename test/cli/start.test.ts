@@ -15,17 +15,21 @@ function commandsIn(lines: readonly string[]): string[] {
 test("npm start serves the examples, prints three commands to try, and exits 0 on Ctrl-C", async () => {
   const child = start("npm", ["start", "--", "--port", "0", "--ops-port", "0"], { detached: true });
   const lines: string[] = [];
-  const said = new Promise<void>((resolve) => {
+  const tips = new Promise<void>((resolve) => {
     createInterface({ input: child.stdout }).on("line", (line) => {
       lines.push(line);
       if (line.includes("Ctrl-C")) resolve();
     });
   });
   const served = await watched(child);
-  await Promise.race([said, served.end]);
+  await Promise.race([tips, served.end]);
   expect(lines.join("\n")).toMatch(
     /^ready in \d+\.\d s · webhook https:\/\/127\.0\.0\.1:\d+ · health and metrics http:/m,
   );
+  // The README shows the same warning and the same figures.
+  const said = await served.said(/^usher \d.* from examples\/cluster and examples\/every-module$/m);
+  const printed = said.slice(said.indexOf("examples/every-module/policies.yaml:")).trimEnd();
+  expect(readFileSync(join(ROOT, "README.md"), "utf8")).toContain(`$ npm start\n${printed}\nready in `);
   const commands = commandsIn(lines);
   expect(commands).toHaveLength(3);
 
@@ -38,7 +42,7 @@ test("npm start serves the examples, prints three commands to try, and exits 0 o
   });
   expect(traced).toMatchObject({
     code: 0,
-    out: expect.stringContaining("  etcd-pool          applies  namespace shop (environment=prod), "),
+    out: expect.stringContaining("  etcd-pool          applies    namespace shop (environment=prod), "),
   });
   const [, file = ""] = /^edit (.*)$/.exec(commands[2] ?? "") ?? [];
   expect(readFileSync(join(ROOT, file), "utf8")).toContain("kind: ClusterPodSchedulingPolicy");

@@ -23,6 +23,21 @@ describe("a table", () => {
     ]);
   });
 
+  test("takes room from sentences before it breaks words, and breaks a long word after a sign", () => {
+    const rows = [
+      ["ClusterPodSchedulingPolicy", "kupid.gardener.cloud/v1alpha1", "criteria for pods of namespaces"],
+    ];
+    expect(table(["KIND", "APIVERSION", "SUMMARY"], rows, 80)).toEqual([
+      "KIND                         APIVERSION                      SUMMARY",
+      "ClusterPodSchedulingPolicy   kupid.gardener.cloud/v1alpha1   criteria for pods",
+      "                                                               of namespaces",
+    ]);
+    expect(table(["KIND", "APIVERSION", "SUMMARY"], rows, 66).slice(1)).toEqual([
+      "ClusterPodScheduling   kupid.gardener.        criteria for pods of",
+      "  Policy                 cloud/v1alpha1         namespaces",
+    ]);
+  });
+
   test("of unknown width is as wide as long names where most are long, and else lets one overflow", () => {
     const name = (end: string) => `Deployment ${"team-".repeat(12)}${end}`;
     const long = [name("a"), name("b"), name("c")].map((one) => [one, "changed"]);

@@ -29,6 +29,7 @@ import { unifiedDiff } from "../output/unified-diff.ts";
 import { versioned } from "../output/versioned.ts";
 import { yamlText } from "../output/yaml.ts";
 import { printTrace } from "../review/print.ts";
+import { hung } from "../wrap.ts";
 import { auditEvents, type RecordedRefusal, refusalsIn } from "./audit-log.ts";
 import { type OpenedWorld, openWorld, PRIORITY_CLASSES, readAll, type WorldOptions } from "./open-world.ts";
 
@@ -101,6 +102,14 @@ export async function explain(what: readonly string[], options: ExplainOptions, 
   }
 }
 
+/** Words without a code: most likely the kind and the name of an object, as `kubectl get` reads them. */
+function notARefusal(text: string): string {
+  const [kind = "", name = "NAME", ...more] = text.split(" ");
+  if (/^[A-Za-z.]+$/.test(kind) && more.length === 0)
+    return `specify the object as ${kind}/${name}, or the text of a refusal with its code, such as USHER-P01`;
+  return "the text has no code of usher, such as USHER-P01: it is not a refusal by usher; to explain an object, specify KIND/NAME";
+}
+
 /** The codes in the text of a refusal, and the object that it names. */
 async function explainText(text: string, io: Io, screen: Terminal): Promise<number> {
   const modules = await loadModules(io.modules);
@@ -110,7 +119,7 @@ async function explainText(text: string, io: Io, screen: Terminal): Promise<numb
   if (codes.length === 0 || wrong !== undefined)
     throw new CallError(
       wrong === undefined
-        ? "there is no code of usher's in this text, such as USHER-P01: it is not a refusal by usher; give KIND/NAME to explain an object"
+        ? notARefusal(text)
         : `${wrong} is not a code of this version of usher; usher help codes lists them`,
     );
   screen.out(codes.map((code) => explainCode(code, [], modules)).join("\n\n"));
@@ -443,7 +452,11 @@ function printOne(
       ]),
     );
   heading("If it were created now");
-  printTrace([today], { ...screen, out: (text) => out(text === "" ? "" : `  ${text}`) });
+  printTrace([today], {
+    ...screen,
+    width: screen.width === undefined ? undefined : screen.width - 2,
+    out: (text) => out(text === "" ? "" : `  ${text}`),
+  });
   if (nodes !== undefined) {
     heading("Where it may run");
     const node = stringAt(now, "spec", "nodeName") ?? "";
@@ -454,13 +467,13 @@ function printOne(
         names.length > 5
           ? `${names.slice(0, 5).join(", ")} and ${(names.length - 5).toLocaleString("en")} more`
           : names.join(", ");
-      out(
-        printable(
-          `  ${verdict.kind === "fits" ? "fits" : verdict.kind === "unknown" ? `unknown: ${verdict.reason}` : `not: ${verdict.reason} (${verdict.filter})`}: ${shownNames}`,
-        ),
-      );
+      const result =
+        verdict.kind === "fits"
+          ? "fits: "
+          : `${verdict.kind}: ${verdict.reason}${verdict.kind === "unknown" ? "" : ` (${verdict.filter})`}: `;
+      for (const line of hung("  ", printable(`${result}${shownNames}`), screen.width)) out(line);
     }
-    for (const note of nodes.notes) out(printable(`  ${note}`));
+    for (const note of nodes.notes) for (const line of hung("  ", printable(note), screen.width)) out(line);
   } else if (today.verdict !== "deny" && object.kind !== "Node" && world.list("nodes").length === 0) {
     heading("Where it may run");
     out("  unknown: there are no nodes here");

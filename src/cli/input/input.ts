@@ -99,6 +99,11 @@ export class InputTexts {
     }
     if (!stats.isDirectory()) {
       await take(name, () => readWhole(name, stats), found);
+      const other = otherFormat(found.texts.at(-1), name);
+      if (other !== undefined) {
+        found.texts.pop();
+        problems.push({ name, message: other });
+      }
       return;
     }
     const { files: all, hidden } = await scanDirectory(name);
@@ -122,6 +127,18 @@ export class InputTexts {
       await take(`${root}/${file.name}`, read, found);
     }
   }
+}
+
+/**
+ * A document or a program that was named by mistake: one sentence in place of a list of its syntax errors. A manifest whose name has another
+ * ending, or none, is read.
+ */
+function otherFormat(read: InputText | undefined, name: string): string | undefined {
+  if (read?.name !== name || !/[^/]\.[^./]+$/.test(name) || /\.(?:ya?ml|json)$/i.test(name)) return undefined;
+  const { manifests, problems } = readManifests(read.text);
+  const [first] = problems;
+  if (manifests.length > 0 || first === undefined) return undefined;
+  return `not YAML or JSON (line ${first.line}: ${first.message}); specify .yaml, .yml or .json files`;
 }
 
 async function take(

@@ -1,6 +1,7 @@
 import { type ReviewResult, type ReviewViolation, SIGNS, summaryOf } from "../../core/review/result.ts";
 import { tableRows } from "../output/table.ts";
 import { printable, type Terminal } from "../output/terminal.ts";
+import { hung } from "../wrap.ts";
 
 /** One row per object, further changes on separate rows. */
 export function printTable(
@@ -21,9 +22,9 @@ export function printTable(
   for (const [i, [first = "", ...more]] of printed.entries()) {
     const verdict = rows[i]?.[1] ?? "";
     const style = verdict === "deny" ? "red" : verdict === "patch" ? "green" : undefined;
-    // Coloured last, as escape sequences have no width. A name that overflows its column moves the verdict.
-    const at =
-      style === undefined ? -1 : first.indexOf(verdict, Math.max(start, overflow(rows[i]?.[0], start)));
+    // Coloured last, as escape sequences have no width. A name that overflows its column moves the verdict; on a terminal it wraps.
+    const from = width === undefined ? Math.max(start, overflow(rows[i]?.[0], start)) : start;
+    const at = style === undefined ? -1 : first.indexOf(verdict, from);
     if (style === undefined || at < 0) out(first);
     else out(`${first.slice(0, at)}${paint(style, verdict)}${first.slice(at + verdict.length)}`);
     for (const line of more) out(line);
@@ -68,25 +69,39 @@ function rowsOf(result: ReviewResult): string[][] {
 }
 
 /** For each object, why policies did or did not apply. */
-export function printTrace(results: readonly ReviewResult[], { out, paint }: Terminal): void {
+export function printTrace(results: readonly ReviewResult[], { out, paint, width: columns }: Terminal): void {
+  const say = (lead: string, text: string): void => {
+    for (const line of hung(lead, text, columns)) out(line);
+  };
   for (const [i, result] of results.entries()) {
     if (i > 0) out("");
     const { verdict } = result;
     const painted =
       verdict === "deny" ? paint("red", verdict) : verdict === "patch" ? paint("green", verdict) : verdict;
     out(`${paint("bold", objectName(result))}  ${painted}`);
-    if (result.untouched !== undefined) out(`  ${printable(result.untouched)}`);
+    if (result.untouched !== undefined) say("  ", printable(result.untouched));
     const trace = result.trace ?? [];
     const names = trace.map(({ policy, rule }) => (rule === undefined ? policy : `${policy} ${rule}`));
     const width = Math.max(0, ...names.map((name) => name.length));
-    const verdicts = Math.max(0, ...trace.map(({ applies }) => applies.length));
-    for (const [at, { applies, why, parts }] of trace.entries()) {
-      out(`  ${(names[at] ?? "").padEnd(width)}  ${applies.padEnd(verdicts)}  ${printable(why)}`);
-      for (const part of parts) out(`    ${printable(part)}`);
+    const effects = trace.map(({ applies }) => (applies === "not" ? "no effect" : applies));
+    const widest = Math.max(0, ...effects.map((effect) => effect.length));
+    for (const [at, { why, parts }] of trace.entries()) {
+      say(`  ${(names[at] ?? "").padEnd(width)}  ${(effects[at] ?? "").padEnd(widest)}  `, printable(why));
+      for (const part of parts) {
+        const [, sign = "", text = ""] = /^([+=!-] )?(.*)$/.exec(printable(part)) ?? [];
+        say(`    ${sign}`, text);
+      }
     }
-    for (const violation of result.violations) out(`  ${paint("red", "denied")}: ${withCode(violation)}`);
-    for (const violation of result.podViolations ?? [])
-      out(`  ${paint("red", "pods denied")}: ${withCode(violation)}`);
+    for (const [word, violations] of [
+      ["denied", result.violations],
+      ["pods denied", result.podViolations ?? []],
+    ] as const)
+      for (const violation of violations) {
+        const [first = "", ...more] = hung(`  ${word}: `, withCode(violation), columns);
+        // Coloured last, as escape sequences have no width.
+        out(first.replace(word, paint("red", word)));
+        for (const line of more) out(line);
+      }
   }
 }
 

@@ -4,9 +4,10 @@ import { DiscoveryError } from "../../cluster/client/discovery.ts";
 import { createClient } from "../../cluster/client/https-client.ts";
 import { inClusterCredentials, isInCluster } from "../../cluster/credentials/in-cluster.ts";
 import { kubeconfigCredentials } from "../../cluster/credentials/kubeconfig.ts";
+import { NoKubeconfigError } from "../../cluster/credentials/kubeconfig-file.ts";
 import { stringAt } from "../../core/json.ts";
 import { NotReadyError } from "../../operator/install/install.ts";
-import { CallError, EXIT } from "../exit.ts";
+import { CallError, EXIT, NoClusterError } from "../exit.ts";
 import { watchResponses } from "./watched-client.ts";
 
 export interface ApiServerOptions {
@@ -44,6 +45,7 @@ export async function apiServer(options: ApiServerOptions): Promise<Client> {
     if (error instanceof Error && "code" in error && error.code === "ENOENT") {
       throw new CallError(`--kubeconfig ${file ?? ""}: no such file`);
     }
+    if (error instanceof NoKubeconfigError) throw new NoClusterError(error.message);
     throw new CallError(error instanceof Error ? error.message : String(error));
   }
 }

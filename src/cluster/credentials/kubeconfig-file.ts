@@ -15,7 +15,12 @@ export interface KubeconfigEntry {
 /** Fields that name a file, relative to the kubeconfig. */
 const FILE_FIELDS = ["certificate-authority", "client-certificate", "client-key", "tokenFile"] as const;
 
-const NOT_FOUND = "no kubeconfig found: set KUBECONFIG, or pass --kubeconfig; or read files with --source";
+/** No flag, variable or file names a cluster. */
+export class NoKubeconfigError extends Error {
+  constructor() {
+    super("no kubeconfig found: set KUBECONFIG, or pass --kubeconfig");
+  }
+}
 
 /** Reads a context from the given file, else from those in KUBECONFIG, else from `~/.kube/config`. */
 export async function readKubeconfig(
@@ -59,7 +64,7 @@ async function readDefault(): Promise<JsonObject[]> {
   const files = named.length > 0 ? named : [join(homedir(), ".kube", "config")];
   const found = await Promise.all(files.map((file) => readOne(file).catch(ignoreMissing)));
   const read = found.filter((config) => config !== undefined);
-  if (read.length === 0) throw new Error(NOT_FOUND);
+  if (read.length === 0) throw new NoKubeconfigError();
   return read;
 }
 

@@ -51,7 +51,7 @@ describe("configuration without metadata and spec", () => {
       "an unknown field of the wrapper is shown, and the configuration is used",
       { "a.yaml": ADMISSION.replace("- name: Gatehouse", "- name: Gatehouse\n  confguration: {}") },
       [
-        "a.yaml:5:3: plugins[0].confguration: unknown field, has no effect",
+        "a.yaml:5:3: warning: plugins[0].confguration: unknown field, has no effect",
         '     |   ^^^^^^^^^^^^ did you mean "configuration"?',
       ],
       true,
@@ -59,7 +59,10 @@ describe("configuration without metadata and spec", () => {
     [
       "an unknown field of the configuration is shown where it is written",
       { "a.yaml": `${WRAPPED_CONFIGURATION}        closd: [cp-1]\n` },
-      ["a.yaml:11:9: closd: unknown field, has no effect", '      |         ^^^^^ did you mean "closed"?'],
+      [
+        "a.yaml:11:9: warning: closd: unknown field, has no effect",
+        '      |         ^^^^^ did you mean "closed"?',
+      ],
       true,
     ],
     [
@@ -111,7 +114,7 @@ describe("configuration without metadata and spec", () => {
       "a wrapper that holds something else",
       { "a.yaml": WRAPPED_CONFIGURATION.replace("kind: GatehouseConfig", "kind: Other") },
       [
-        "a.yaml:2:1: kind: holds no configuration that usher reads: GatehouseConfig at admission.pluginConfig.*.configuration",
+        "a.yaml:2:1: warning: kind: holds no configuration that usher reads: GatehouseConfig at admission.pluginConfig.*.configuration",
       ],
       false,
     ],

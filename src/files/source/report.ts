@@ -33,8 +33,11 @@ export interface FileReport {
   readonly problems: readonly FileProblem[];
 }
 
-export function describeFileProblem({ file, line, column, message, frame, hint }: FileProblem): string {
-  const where = line === 0 ? file : `${file}:${line}:${column}`;
+export function describeFileProblem(problem: FileProblem): string {
+  const { file, line, column, message, frame, hint, severity } = problem;
+  const place = line === 0 ? file : `${file}:${line}:${column}`;
+  // An error ends or holds up something, and the text after it says so; a warning is easily taken for one.
+  const where = severity === "warning" ? `${place}: warning` : place;
   if (frame !== "") return `${where}: ${message}\n${frame}`;
   return `${where}: ${message}${hint === undefined ? "" : `; ${hint}`}`;
 }

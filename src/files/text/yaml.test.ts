@@ -177,3 +177,22 @@ describe("positions", () => {
     expect(shown(["spec", "list", 7])).toMatchObject({ key: "list", exact: false });
   });
 });
+
+describe("syntax errors", () => {
+  test.each([
+    ["hello: [world\n", "]"],
+    ["a: { b: 1\nc: 2\n", "}"],
+  ])("a bracket that is not closed is named with the missing one: %j", (text, bracket) => {
+    const [first] = parseYaml(text).problems;
+    expect(first).toMatchObject({
+      message: "a bracket is not closed",
+      hint: `end it with ${bracket}, and indent its lines`,
+    });
+  });
+});
+
+test("the position of a whole document is its first content, not a comment above", () => {
+  const text = "# schema\n\n  # more\nkind: Pod\n";
+  expect(parseYaml(text).locate([]).value.start).toBe(text.indexOf("kind"));
+  expect(parseYaml("# only\n").locate([]).value.start).toBe(0);
+});

@@ -151,6 +151,14 @@ function syntaxProblem(
   const start = Math.min(error.pos[0], text.trimEnd().length);
   const end = Math.max(error.pos[1], start + 1);
   if (error.code === "RESOURCE_EXHAUSTION") return { start, end, message: TOO_DEEP };
+  const bracket = /end with a ([\]}])/.exec(error.message)?.[1];
+  if (bracket !== undefined)
+    return {
+      start,
+      end,
+      message: "a bracket is not closed",
+      hint: `end it with ${bracket}, and indent its lines`,
+    };
   const known = Object.hasOwn(SENTENCES, error.code) ? SENTENCES[error.code] : undefined;
   const message = error.message.charAt(0).toLowerCase() + error.message.slice(1);
   return { start, end, ...(known ?? { message }) };
@@ -284,8 +292,10 @@ function spanOf(node: unknown): Span {
   return { start: range[0], end: range[1] };
 }
 
+/** The first character of the content, after blank lines and comments. */
 function wholeOf(text: string): ValueSpan {
-  const start = Math.max(0, text.search(/\S/));
+  const before = /^(?:[ \t]*(?:#[^\n]*)?\r?\n)*[ \t]*/.exec(text)?.[0].length ?? 0;
+  const start = /\S/.test(text.charAt(before)) ? before : Math.max(0, text.search(/\S/));
   return { key: undefined, value: { start, end: start + 1 }, exact: false };
 }
 
