@@ -146,6 +146,20 @@ describeCluster("the simulated API server", (cluster) => {
     }
   });
 
+  test("evaluates ValidatingAdmissionPolicies as the real one does", async () => {
+    const { real, ours } = await bothSides();
+    const { begin, calls, end } = policyHistory(namespace());
+    for (const call of begin) await Promise.all([real.call(call), ours.call(call)]);
+    try {
+      for (const call of calls) {
+        const [expected, answer] = await Promise.all([real.call(call), ours.call(call)]);
+        expect({ call, answer }).toEqual({ call, answer: expected });
+      }
+    } finally {
+      for (const call of end) await real.call(call);
+    }
+  });
+
   async function bothSides(ours = simulatedSide()): Promise<{ real: Side; ours: Side }> {
     const start: Call[] = [
       { method: "POST", path: "/api/v1/namespaces", body: { metadata: { name: namespace() } } },
@@ -304,6 +318,121 @@ function webhookHistory(namespace: string, { url, caBundle }: Webhooks) {
     { method: "DELETE", path: `${maps}/asked`, until: 404 },
   ];
   return { begin, calls, end };
+}
+
+/** Policies with params, with an expression that fails, and with params that do not exist. */
+function policyHistory(namespace: string) {
+  const maps = `/api/v1/namespaces/${namespace}/configmaps`;
+  const root = "/apis/admissionregistration.k8s.io/v1";
+  const here = { matchLabels: { "kubernetes.io/metadata.name": namespace } };
+  const policies: Readonly<Record<string, { readonly spec: JsonObject; readonly bound: JsonObject }>> = {
+    params: {
+      spec: {
+        failurePolicy: "Ignore",
+        paramKind: { apiVersion: "v1", kind: "Namespace" },
+        matchConditions: [
+          { name: "named", expression: 'object.?data["space"].orValue("") == params.metadata.name' },
+        ],
+        validations: [
+          {
+            expression: 'request.userInfo.username in ["none"]',
+            reason: "Forbidden",
+            messageExpression: '"refused for " + params.metadata.name + " (" + object.metadata.name + ")"',
+          },
+        ],
+      },
+      bound: { paramRef: { selector: here, parameterNotFoundAction: "Allow" } },
+    },
+    closed: {
+      spec: {
+        failurePolicy: "Fail",
+        validations: [{ expression: 'object.data.must == "1"', message: "must has to be 1" }],
+      },
+      bound: { matchResources: { objectSelector: { matchLabels: { strict: "1" } } } },
+    },
+    open: {
+      spec: { failurePolicy: "Ignore", validations: [{ expression: 'object.data.may == "1"' }] },
+      bound: { matchResources: { objectSelector: { matchLabels: { lax: "1" } } } },
+    },
+    unbound: {
+      spec: { paramKind: { apiVersion: "v1", kind: "Namespace" }, validations: [{ expression: "false" }] },
+      bound: {
+        paramRef: { selector: { matchLabels: { none: namespace } }, parameterNotFoundAction: "Allow" },
+      },
+    },
+    audited: {
+      spec: { validations: [{ expression: "false" }] },
+      bound: { validationActions: ["Audit"] },
+    },
+  };
+  const names = Object.keys(policies).map((name) => `${namespace}-${name}`);
+  const created = Object.entries(policies).flatMap(([name, { spec, bound }]): Call[] => {
+    const metadata = { name: `${namespace}-${name}` };
+    const resources = ["configmaps"];
+    const matchConstraints = {
+      resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE", "UPDATE"], resources }],
+    };
+    const matchResources = { ...((bound["matchResources"] ?? {}) as JsonObject), namespaceSelector: here };
+    return [
+      {
+        method: "POST",
+        path: `${root}/validatingadmissionpolicies`,
+        body: { metadata, spec: { matchConstraints, ...spec } },
+      },
+      {
+        method: "POST",
+        path: `${root}/validatingadmissionpolicybindings`,
+        body: {
+          metadata,
+          spec: { policyName: metadata.name, validationActions: ["Deny"], ...bound, matchResources },
+        },
+      },
+    ];
+  });
+  const map = (data: JsonObject, labels: JsonObject = {}) => ({
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { name: "judged", labels },
+    data,
+  });
+  const post = (data: JsonObject, labels?: JsonObject): Call => ({
+    method: "POST",
+    path: `${maps}?fieldManager=m1`,
+    body: map(data, labels),
+  });
+  const dry = (data: JsonObject, labels: JsonObject, until: number): Call => ({
+    ...post(data, labels),
+    path: `${maps}?fieldManager=m1&dryRun=All`,
+    until,
+  });
+  const object = `${maps}/judged?fieldManager=m2`;
+  const calls: Call[] = [
+    post({ space: namespace }),
+    { ...post({}, { strict: "1" }), only: "status" },
+    post({ must: "2" }, { strict: "1" }),
+    post({ may: "2" }, { lax: "1" }),
+    post({ must: "1", space: "another" }, { strict: "1", lax: "1" }),
+    { method: "PATCH", type: MERGE, path: object, body: { data: { space: namespace } } },
+    { method: "PATCH", type: MERGE, path: object, body: { data: { must: "2" } } },
+    { method: "PUT", path: object, body: map({ must: "1" }, { strict: "1" }) },
+    { method: "PATCH", type: APPLY, path: `${object}&force=true`, body: map({ space: namespace }) },
+    { method: "DELETE", path: `${maps}/judged` },
+  ];
+  return {
+    begin: [
+      ...created,
+      dry({ space: namespace }, {}, 403),
+      dry({ must: "2" }, { strict: "1" }, 422),
+      dry({ may: "2" }, { lax: "1" }, 422),
+    ],
+    calls,
+    end: names.flatMap((name): Call[] =>
+      ["validatingadmissionpolicybindings", "validatingadmissionpolicies"].map((one) => ({
+        method: "DELETE",
+        path: `${root}/${one}/${name}`,
+      })),
+    ),
+  };
 }
 
 function withoutUser(request: Json): Json {

@@ -22,17 +22,25 @@ function withModule(name: string, settings: Record<string, unknown>): Configurat
   return { ...BASE, modules: { ...BASE.modules, [name]: { ...BASE.modules?.[name], ...settings } } };
 }
 
+/** Policies of the API server stand in for placement while no replica is ready, and drift is repaired. */
+export const STANDING_IN = withModule("placement", { fallback: "Compiled", repairDrift: true });
+
+/** Webhooks alone protect nodes. */
+export const WITHOUT_FALLBACK = withModule("node-guard", { fallback: false });
+
 /** The configurations between which replicas are rolled out. */
 export const CONFIGURATIONS: Readonly<Record<string, Configuration>> = {
   base: BASE,
   "placement off": withModule("placement", { enabled: false }),
   "node-guard off": withModule("node-guard", { enabled: false }),
   "pod-os off": withModule("pod-os", { enabled: false }),
+  "node-labels off": withModule("node-labels", { enabled: false }),
+  "project-limit off": withModule("project-limit", { enabled: false }),
   "the gate of node-guard off": { ...BASE, featureGates: {} },
   "the gate of pod-os off": { ...BASE, featureGates: { ...BASE.featureGates, IdentifyPodOS: false } },
   "Pod Security by the API server": withModule("pod-os", { podSecurity: { mode: "Complement" } }),
-  "no fallback": withModule("node-guard", { fallback: false }),
-  "standby and drift repair": withModule("placement", { fallback: "Compiled", repairDrift: true }),
+  "no fallback": WITHOUT_FALLBACK,
+  "standby and drift repair": STANDING_IN,
   "a namespace excluded": { ...BASE, excludedNamespaces: ["lab"] },
 };
 

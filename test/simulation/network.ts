@@ -43,8 +43,8 @@ export interface Link {
   stalled: boolean | string;
   /** Requests are processed, and then the connection breaks. */
   losesAnswers: boolean;
-  /** The API server answers half of the requests 429. */
-  busy: boolean;
+  /** The API server answers half of the requests 429, or all of those about this resource. */
+  busy: boolean | string;
   /** Writes are answered with an error of etcd, and not processed. */
   readOnly: boolean;
   /** Writes are processed and answered with an error of etcd. */
@@ -89,6 +89,8 @@ export class Network {
   readonly #links = new Map<string, Link>();
   readonly #connections = new Map<string, Set<Connection>>();
   readonly #trace: (line: string) => void;
+  /** Called when a process sends a request. */
+  onSent: (process: SimulatedProcess, method: string, path: string) => void = () => undefined;
   /** Called when a request was processed, before its answer is sent. */
   onProcessed: (processed: Processed) => void = () => undefined;
   /** Whether an event of a watch reaches the process. */
@@ -107,6 +109,12 @@ export class Network {
     const link = { ...GOOD_LINK };
     this.#links.set(process, link);
     return link;
+  }
+
+  /** The process has ended: half of the requests that it has sent still arrive, and nothing hears the answers. */
+  abandon(process: string): void {
+    for (const one of [...(this.#connections.get(process) ?? [])]) if (this.#random() < 0.5) one.reset();
+    this.#connections.delete(process);
   }
 
   /** Breaks all connections of a process. */
@@ -143,6 +151,7 @@ export class Network {
     path: string,
     options: RequestOptions & { readonly timeoutMs: number },
   ): Promise<ApiResponse> {
+    if (process.alive) this.onSent(process, method, path);
     const exchange = this.#exchange<ApiResponse>(process, method, path, options);
     const { body, contentType } = options;
     const accept = options.accept === undefined ? {} : { accept: options.accept };
@@ -155,8 +164,11 @@ export class Network {
         ...accept,
       };
       const link = this.link(process.name);
-      const refused =
-        link.busy && this.#random() < 0.5 ? BUSY : link.readOnly && method !== "GET" ? NO_LEADER : undefined;
+      const refused = this.#isBusy(link, path)
+        ? BUSY
+        : link.readOnly && method !== "GET"
+          ? NO_LEADER
+          : undefined;
       const response = refused ?? (await server.handle(request));
       this.#trace(`${process.name} ${method} ${path} → ${response.status}${versionIn(response.body)}`);
       this.onProcessed({ process, method, path, body, response });
@@ -164,6 +176,10 @@ export class Network {
       return () => exchange.resolve(answer);
     });
     return exchange.promise;
+  }
+
+  #isBusy({ busy }: Link, path: string): boolean {
+    return typeof busy === "string" ? path.includes(`/${busy}`) : busy && this.#random() < 0.5;
   }
 
   #stream(
@@ -175,7 +191,7 @@ export class Network {
   ): Promise<Stream> {
     const exchange = this.#exchange<Stream>(process, "WATCH", path, { timeoutMs, ...(signal && { signal }) });
     this.#send(process, exchange, async (server) => {
-      if (this.link(process.name).busy) {
+      if (this.link(process.name).busy === true) {
         const { status, headers, text } = BUSY;
         return () => exchange.resolve({ status, headers, lines: only(text), close: () => undefined });
       }

@@ -7,25 +7,34 @@ import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../.
 import { annotationsOf, labelsOf, nameOf, namespaceOf } from "../../src/core/kubernetes/object.ts";
 import { readProvenance } from "../../src/core/provenance/annotation.ts";
 import { REAPPLY } from "../../src/core/provenance/reapply.ts";
-import type { Store, StoreEvent } from "./api-server/store.ts";
+import type { StoreEvent } from "./api-server/store.ts";
+import { isLeading, LEDGERS, OWNERSHIPS, RULES, wronglyLimited } from "./checks.ts";
 import { moduleIsOn } from "./configurations.ts";
+import type { ServerRequest } from "./network.ts";
 import type { Runtime } from "./runtime.ts";
 import {
+  ADMIN,
+  applyWorkload,
+  bindPod,
   createPod,
   DEDICATED_KEY,
   EXCEPTIONS,
   GUARDS,
+  INFRA,
   isAsked,
   LEVEL_LABEL,
+  OVERRIDE,
+  OVERRIDES,
   PLACEMENTS,
   POOL_KEY,
   PROTECTED,
   podOf,
   type Review,
   SHOP,
+  SRE,
   tenant,
 } from "./tenants.ts";
-import type { World } from "./world.ts";
+import { LIMITS, VIEW_MS, type World } from "./world.ts";
 
 const WORKLOADS = "replicasets.apps";
 
@@ -36,8 +45,11 @@ type State = ReadonlyMap<string, JsonObject>;
 export class History {
   readonly #states = new Map<string, { readonly at: number; readonly state: State }[]>();
   readonly #runtime: Runtime;
+  readonly #world: World;
 
-  constructor(runtime: Runtime, store: Store, resources: readonly string[]) {
+  constructor(world: World, resources: readonly string[]) {
+    const { runtime, store } = world;
+    this.#world = world;
     this.#runtime = runtime;
     for (const resource of resources) this.#states.set(resource, [{ at: 0, state: new Map() }]);
     store.subscribe((event) => this.#record(event));
@@ -52,35 +64,88 @@ export class History {
     states.push({ at: this.#runtime.now, state: next });
   }
 
+  /** Every version of an object, the first one first. */
+  versions(resource: string, key: string): JsonObject[] {
+    return (this.#states.get(resource) ?? [])
+      .map(({ state }) => state.get(key))
+      .filter((one) => one !== undefined);
+  }
+
   /** Every state that was current at some time since then. */
   since(resource: string, time: number): State[] {
+    return this.#since(resource, time).map(({ state }) => state);
+  }
+
+  /** When the state began that was current then. */
+  begin(resource: string, time: number): number {
+    return this.#since(resource, time)[0]?.at ?? 0;
+  }
+
+  #since(resource: string, time: number): readonly { readonly at: number; readonly state: State }[] {
     const states = this.#states.get(resource) ?? [];
     const first = states.findLastIndex((one) => one.at <= time);
-    return states.slice(Math.max(0, first)).map(({ state }) => state);
+    return states.slice(Math.max(0, first));
+  }
+
+  /** Every state that the replicas may have seen that answered a request, or the API server. */
+  seenBy(resource: string, review: Review): State[] {
+    return this.since(resource, this.oldest(review));
+  }
+
+  /** The time of the oldest state that may count for a request. */
+  oldest({ started, asked }: Review): number {
+    const replicas = [...asked.values()].flatMap((pods) => [...pods]);
+    return this.#world.oldestView(started, replicas.length === 0 ? undefined : replicas);
+  }
+
+  /** The same, at another time. */
+  oldestAt(time: number): number {
+    return this.#world.oldestView(time);
   }
 
   now(resource: string): State {
     return this.#states.get(resource)?.at(-1)?.state ?? new Map();
   }
-}
 
-/** For how long a replica may decide by an old view: longer than any fault plus the detection of a dead watch. */
-const OLD_VIEW_MS = 60_000;
+  /** Since a time, what the wall clock of each replica said: from, and to. */
+  clocks(time: number): (readonly [number, number])[] {
+    const { pods, scenario } = this.#world;
+    const { now } = this.#runtime;
+    const jumped = scenario.faults.some((one) => one.fault === "jump" && one.at >= time && one.at <= now);
+    if (jumped) return [[Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY]];
+    return [...pods.values()].map(({ process }) => {
+      const to = process.run(() => Date.now());
+      return [to - (now - time) * process.rate, to];
+    });
+  }
+}
 
 /** Checks every write of a pod or a workload of a tenant, and every refusal. */
 export function watchPods(world: World): void {
   const { store, runtime } = world;
-  const history = new History(runtime, store, [PLACEMENTS, GUARDS, EXCEPTIONS, "namespaces", "nodes"]);
+  const history = new History(world, [
+    ...[PLACEMENTS, GUARDS, OVERRIDES, EXCEPTIONS, OWNERSHIPS],
+    ...["namespaces", "nodes", LEDGERS, ...FALLBACK],
+  ]);
   world.history = history;
   store.subscribe((event) => {
+    if (event.resource === OVERRIDES && event.type === "ADDED") {
+      const why = wrongGrant(event.object, world);
+      if (why !== undefined) runtime.fail(why);
+    }
     if (event.resource !== "pods" && event.resource !== WORKLOADS) return;
     if (event.type === "DELETED" || !["shop", "lab"].includes(namespaceOf(event.object))) return;
     const why = wrongObject(event, world, history);
     if (why !== undefined)
       runtime.fail(`${why}: ${event.resource} ${event.key} (revision ${event.revision})`);
   });
+  world.createdProject = (user, started, message) => {
+    const why = wronglyLimited(world, user, started, message);
+    if (why !== undefined) runtime.fail(why);
+  };
   world.answered = (review, status, message) => {
-    const why = status === 403 ? wrongRefusal(review, message, history) : undefined;
+    // A hook that refused is not recorded: any replica may have answered it.
+    const why = status === 403 ? wrongRefusal({ ...review, asked: new Map() }, message, history) : undefined;
     if (why !== undefined) runtime.fail(`${why}: ${message}`);
   };
 }
@@ -94,13 +159,20 @@ function wrongObject(event: StoreEvent, world: World, history: History): string 
     const node = stringAt(spec, "nodeName");
     const bound = world.reviews.get(`pods/binding ${key}`);
     if (node !== undefined && bound !== undefined && !bound.overlaps)
-      return unauthorized(node, bound, "node-guard-bind", history);
+      return unauthorized(node, bound, "bind", history);
   }
   const found = world.reviews.get(`${resource} ${key}`);
   if (found === undefined || found.overlaps) return undefined;
   if (found.how !== "create" && previous === undefined) return undefined;
   // A reapply is a patch, of the stored object.
   const review = found.how === "reapply" && previous !== undefined ? { ...found, sent: previous } : found;
+  const had = previous === undefined ? undefined : at(podSpecOf(resource, previous), "os");
+  if (
+    had !== undefined &&
+    at(podSpecOf(resource, review.sent), "os") !== undefined &&
+    at(spec, "os") === undefined
+  )
+    return "a stored spec.os is dropped";
   const lost = lostField(review.sent, object, [], review);
   if (lost !== undefined) return `${lost} of the sender is gone`;
   if (
@@ -274,7 +346,7 @@ function expectedPlacements(
   const isBound = resource === "pods" && stringAt(sentSpec, "nodeName") !== undefined;
   if (!isAsked(review, "placement") || isBound) return [JSON.stringify(sent)];
   const before = previous === undefined ? { pool: undefined, dedicated: [] } : injectedIn(previous);
-  return history.since(PLACEMENTS, review.started - OLD_VIEW_MS).map((state) => {
+  return history.seenBy(PLACEMENTS, review).map((state) => {
     const wanted = wantedBy(state, object, sentSpec);
     if (review.how === "create")
       return JSON.stringify({
@@ -303,24 +375,76 @@ function modeIn(state: State): string {
   return stringAt(state.get("cluster"), "spec", "groups", 0, "mode") ?? "Disable";
 }
 
-function modesFor({ started }: Review, history: History): string[] {
-  return history.since(GUARDS, started - OLD_VIEW_MS).map(modeIn);
+const MODES = ["Disable", "Inform", "Enable"];
+
+/** The modes that count at some time between two, by a clock. An override only weakens. */
+function weakened(mode: string, overrides: State, [from, to]: readonly [number, number]): string[] {
+  const override = overrides.get(OVERRIDE);
+  const weaker = stringAt(override, "spec", "mode") ?? mode;
+  if (MODES.indexOf(weaker) >= MODES.indexOf(mode)) return [mode];
+  const begin = Date.parse(stringAt(override, "spec", "from") ?? "");
+  const end = Date.parse(stringAt(override, "spec", "until") ?? "");
+  if (begin <= from && to < end) return [weaker];
+  return to < begin || from >= end ? [mode] : [mode, weaker];
 }
 
-/** No tenant is authorised: while usher was asked, its pods get no protected node. */
-function unauthorized(node: string, review: Review, hook: string, history: History): string | undefined {
-  if (!isAsked(review, hook)) return undefined;
-  // A node that joins or leaves during the request may count as either.
-  const isProtected = history
-    .since("nodes", review.started - OLD_VIEW_MS)
-    .every((state) => labelsOf(state.get(node) ?? {})?.[PROTECTED] !== undefined);
+/** The modes that may count for a request, by any view and any clock of a replica. */
+function modesFor(review: Review, history: History): string[] {
+  const clocks = history.clocks(review.started);
+  const overrides = history.seenBy(OVERRIDES, review);
+  const modes = new Set(history.seenBy(GUARDS, review).map(modeIn));
+  return [...modes].flatMap((mode) =>
+    overrides.flatMap((state) => clocks.flatMap((clock) => weakened(mode, state, clock))),
+  );
+}
+
+/** An override names the user who granted it, if usher was asked. */
+function wrongGrant(override: JsonObject, { reviews }: World): string | undefined {
+  const review = reviews.get(`${OVERRIDES} undefined/${OVERRIDE}`);
+  if (review === undefined || review.overlaps) return undefined;
+  const is = annotationsOf(override)?.["usher.dev/granted-by"];
+  const expected = isAsked(review, "node-guard-override") ? SRE.username : undefined;
+  return is === expected ? undefined : `an override is granted by ${is}, should be ${expected}`;
+}
+
+/** The policies of the API server that protect nodes while no replica answers, and their bindings. */
+const FALLBACK = ["validatingadmissionpolicies", "validatingadmissionpolicybindings"].map(
+  (one) => `${one}.admissionregistration.k8s.io`,
+);
+
+/** Whether policies of the API server refuse this to unauthorised pods of a namespace, as every API server sees them. */
+function isRefusedByFallback(rule: "assign" | "bind", namespace: string, review: Review, history: History) {
+  const isRefusing = (object: JsonObject | undefined) =>
+    listAt(object, "spec", "validations").length > 0 ||
+    (listAt(object, "spec", "validationActions").includes("Deny") &&
+      !JSON.stringify(at(object, "spec", "matchResources") ?? null).includes(JSON.stringify(namespace)));
+  return FALLBACK.every((resource) =>
+    history.seenBy(resource, review).every((state) => isRefusing(state.get(`usher-node-guard-core-${rule}`))),
+  );
+}
+
+/** No tenant is authorised: while usher is asked, or policies of the API server stand in, its pods get no protected node. */
+function unauthorized(
+  node: string,
+  review: Review,
+  rule: "assign" | "bind",
+  history: History,
+): string | undefined {
+  const namespace = namespaceOf(review.sent);
+  if (namespace === INFRA) return undefined;
+  if (!isAsked(review, `node-guard-${rule}`) && !isRefusedByFallback(rule, namespace, review, history))
+    return undefined;
+  // A node that joins or leaves during the request may count as either. That of a new pod is read past the view.
+  const isRead = rule === "assign" && isAsked(review, "node-guard-assign");
+  const states = isRead ? history.since("nodes", review.started) : history.seenBy("nodes", review);
+  const isProtected = states.every((state) => labelsOf(state.get(node) ?? {})?.[PROTECTED] !== undefined);
   if (!isProtected || modesFor(review, history).some((mode) => mode !== "Enable")) return undefined;
   return `an unauthorised pod got the protected node ${node}`;
 }
 
 function wronglyAssigned(object: JsonObject, review: Review, history: History): string | undefined {
   const node = stringAt(object, "spec", "nodeName");
-  return node === undefined ? undefined : unauthorized(node, review, "node-guard-assign", history);
+  return node === undefined ? undefined : unauthorized(node, review, "assign", history);
 }
 
 function isSteered(object: JsonObject): boolean {
@@ -340,7 +464,7 @@ function wronglySteered(object: JsonObject, review: Review, history: History): s
   if (isSteered(object) || spec["nodeSelector"] !== undefined || spec["nodeName"] !== undefined)
     return undefined;
   const reachable = history
-    .since("nodes", review.started - OLD_VIEW_MS)
+    .seenBy("nodes", review)
     .every((state) => [...state.values()].some((node) => labelsOf(node)?.[PROTECTED] !== undefined));
   const isDue = reachable && modes.every((mode) => mode === "Enable");
   return isDue && isAsked(review, "node-guard-steering") ? "not kept off protected nodes" : undefined;
@@ -348,15 +472,15 @@ function wronglySteered(object: JsonObject, review: Review, history: History): s
 
 // ——— Pod Security ———
 
-function levelsFor(namespace: string, { started }: Review, history: History): string[] {
+function levelsFor(namespace: string, review: Review, history: History): string[] {
   return history
-    .since("namespaces", started - OLD_VIEW_MS)
+    .seenBy("namespaces", review)
     .map((state) => String(labelsOf(state.get(namespace) ?? {})?.[LEVEL_LABEL] ?? ""));
 }
 
-function waivers(namespace: string, { started }: Review, history: History): boolean[] {
+function waivers(namespace: string, review: Review, history: History): boolean[] {
   return history
-    .since(EXCEPTIONS, started - OLD_VIEW_MS)
+    .seenBy(EXCEPTIONS, review)
     .map((state) => listAt(state.get("host"), "spec", "namespaces").includes(namespace));
 }
 
@@ -370,8 +494,9 @@ function insecure(object: JsonObject, review: Review, history: History): string 
 }
 
 /** A pod of a known OS selects nodes of that OS, where the answering replica is told to write it. */
-function withoutSelectorOfOS(object: JsonObject, { asked }: Review): string | undefined {
-  if (at(object, "spec", "os", "name") === undefined) return undefined;
+function withoutSelectorOfOS(object: JsonObject, review: Review): string | undefined {
+  const { asked } = review;
+  if (at(object, "spec", "os", "name") === undefined || !isAsked(review, "pod-os-write")) return undefined;
   for (const { configuration } of asked.get("pod-os-write") ?? []) {
     const writes = at((configuration.modules ?? {}) as JsonObject, "pod-os", "os", "write") === true;
     if (writes && stringAt(object, "spec", "nodeSelector", "kubernetes.io/os") !== "linux")
@@ -380,13 +505,23 @@ function withoutSelectorOfOS(object: JsonObject, { asked }: Review): string | un
   return undefined;
 }
 
+/** Whether a leader that wrote the fallback may have seen nodes that a policy protects. */
+function wroteFallback(review: Review, history: History): boolean {
+  return FALLBACK.some((resource) => {
+    const written = history.begin(resource, history.oldest(review));
+    return history.since(GUARDS, history.oldestAt(written)).some((state) => modeIn(state) === "Enable");
+  });
+}
+
 /** A refusal follows from some state of the policies. */
 function wrongRefusal(review: Review, message: string, history: History): string | undefined {
   const namespace = namespaceOf(review.sent);
-  if (message.includes("USHER-G"))
-    return modesFor(review, history).includes("Enable")
-      ? undefined
-      : "refused for nodes that no policy protects";
+  if (message.includes("USHER-G")) {
+    const isMode = message.includes("ValidatingAdmissionPolicy")
+      ? wroteFallback(review, history)
+      : modesFor(review, history).includes("Enable");
+    return isMode ? undefined : "refused for nodes that no policy protects";
+  }
   if (message.includes("violates PodSecurity"))
     return levelsFor(namespace, review, history).includes("baseline") &&
       waivers(namespace, review, history).includes(false)
@@ -394,7 +529,7 @@ function wrongRefusal(review: Review, message: string, history: History): string
       : "refused by a level that the namespace does not have";
   if (message.includes("USHER-P"))
     return history
-      .since(PLACEMENTS, review.started - OLD_VIEW_MS)
+      .seenBy(PLACEMENTS, review)
       .some((state) =>
         [...state.values()].some((policy) => stringAt(policy, "spec", "enforcement") === "Refuse"),
       )
@@ -409,11 +544,16 @@ function wrongRefusal(review: Review, message: string, history: History): string
 export function wrongPolicyStatus(world: World): string | undefined {
   const { store } = world;
   const kinds = [
-    [PLACEMENTS, moduleIsOn(world.configuration, "placement")],
-    [GUARDS, moduleIsOn(world.configuration, "node-guard")],
-    [EXCEPTIONS, moduleIsOn(world.configuration, "pod-os")],
+    [PLACEMENTS, "placement"],
+    [GUARDS, "node-guard"],
+    [OVERRIDES, "node-guard"],
+    [EXCEPTIONS, "pod-os"],
+    [RULES, "node-labels"],
+    [OWNERSHIPS, "node-labels"],
+    [LIMITS, "project-limit"],
   ] as const;
-  for (const [resource, isOn] of kinds)
+  for (const [resource, module] of kinds) {
+    const isOn = moduleIsOn(world.configuration, module);
     for (const { object } of store.list(resource)) {
       const what = `${resource} ${nameOf(object)}`;
       const [generation, observed] = [
@@ -422,16 +562,26 @@ export function wrongPolicyStatus(world: World): string | undefined {
       ];
       if (generation !== observed)
         return `the status of ${what} is of generation ${observed}, not ${generation}`;
-      const types = listAt(object, "status", "conditions").map((one) => stringAt(one, "type") ?? "");
+      const types = listAt(object, "status", "conditions")
+        .filter((one) => stringAt(one, "status") === "True")
+        .map((one) => stringAt(one, "type") ?? "");
       if (types.includes("Ignored") === isOn)
         return `the status of ${what} has the conditions ${types.join(", ")}, and its module is ${isOn ? "on" : "off"}`;
     }
+  }
   return undefined;
 }
 
+function clockOfLeader({ pods }: World): number {
+  const leader = [...pods.values()].find(isLeading);
+  return leader === undefined ? Number.NaN : leader.process.run(() => Date.now());
+}
+
 /** Nodes and pods of the group are counted once a minute. */
-export function wrongGroup({ store, configuration }: World): string | undefined {
+export function wrongGroup(world: World): string | undefined {
+  const { store, configuration, history } = world;
   if (!moduleIsOn(configuration, "node-guard")) return undefined;
+  const now = clockOfLeader(world);
   const policy = store.get(GUARDS, "cluster");
   if (policy === undefined) return undefined;
   const group = listAt(policy, "status", "groups").find((one) => stringAt(one, "name") === "core");
@@ -442,15 +592,49 @@ export function wrongGroup({ store, configuration }: World): string | undefined 
   const pods = store
     .list("pods")
     .filter(({ object }) => names.includes(stringAt(object, "spec", "nodeName") ?? ""));
+  const mode = stringAt(policy, "spec", "groups", 0, "mode") ?? "";
   const expected = {
-    mode: stringAt(policy, "spec", "groups", 0, "mode"),
+    mode,
+    effectiveMode: weakened(mode, history?.now(OVERRIDES) ?? new Map(), [now, now])[0],
     nodes: names.length,
     violations: pods.length,
   };
-  const is = { mode: at(group, "mode"), nodes: at(group, "nodes"), violations: at(group, "violations") };
+  const is = {
+    mode: at(group, "mode"),
+    effectiveMode: at(group, "effectiveMode"),
+    nodes: at(group, "nodes"),
+    violations: at(group, "violations"),
+  };
   return JSON.stringify(is) === JSON.stringify(expected)
     ? undefined
     : `the status of the group is ${JSON.stringify(is)}, should be ${JSON.stringify(expected)}`;
+}
+
+/** Whether an override begins or ends soon, or a moment ago, by the clock of the leader. */
+export function overrideTurns(world: World, withinMs: number): boolean {
+  const override = world.store.get(OVERRIDES, OVERRIDE);
+  const now = clockOfLeader(world);
+  return ["from", "until"].some((one) => {
+    const inMs = Date.parse(stringAt(override, "spec", one) ?? "") - now;
+    return inMs > -RECENT_MS && inMs < withinMs + RECENT_MS;
+  });
+}
+
+/** The leader's part in it is over after this time. */
+const RECENT_MS = 5_000;
+
+/** An override says whether it counts, by the clock of the leader. */
+export function wrongOverride(world: World): string | undefined {
+  const { store, configuration } = world;
+  const override = store.get(OVERRIDES, OVERRIDE);
+  if (override === undefined || !moduleIsOn(configuration, "node-guard")) return undefined;
+  const now = clockOfLeader(world);
+  const [from, until] = ["from", "until"].map((one) => Date.parse(stringAt(override, "spec", one) ?? ""));
+  const isActive = now >= Number(from) && now < Number(until) && store.get(GUARDS, "cluster") !== undefined;
+  const found = listAt(override, "status", "conditions").find((one) => stringAt(one, "type") === "Active");
+  return stringAt(found, "status") === (isActive ? "True" : "False")
+    ? undefined
+    : `the override counts: ${isActive}, and its status says ${JSON.stringify(found)}`;
 }
 
 /** After its last change the policy `pool` counts the nodes that it selects, and the workloads with an old value; or they are repaired. */
@@ -478,38 +662,179 @@ export function wrongCounts({ store, configuration }: World): string | undefined
     : `the policy pool counts ${stale} stale workloads, and ${behind.join(", ")} have an old value`;
 }
 
-/** New pods are placed, guarded and judged as the stored policies say, exactly. */
+/** Whether a workload waits for its repair, of two every ten seconds, or was repaired before the webhook was registered that does it: the next scan repeats it. */
+export function waitsForReapply({ store, configuration }: World): boolean {
+  const settings = at((configuration.modules ?? {}) as JsonObject, "placement");
+  if (at(settings, "repairDrift") !== true || !moduleIsOn(configuration, "placement")) return false;
+  const value = stringAt(store.get(PLACEMENTS, "pool"), "spec", "nodeSelector", POOL_KEY);
+  return store.list(WORKLOADS).some(({ object }) => {
+    const { pool } = injectedIn(object);
+    const isBehind = value !== undefined && pool !== undefined && pool !== value;
+    return isBehind || annotationsOf(object)?.[REAPPLY] !== undefined;
+  });
+}
+
+/**
+ * New pods, workloads and bindings are placed, guarded and judged as the stored policies say, exactly: at the end every
+ * request must have been asked about.
+ */
 export async function wrongNewPod(world: World): Promise<string | undefined> {
-  const { store, history, configuration } = world;
+  const { store, history, configuration, runtime } = world;
   if (history === undefined) return undefined;
   const user = tenant("ann");
+  const started = runtime.now;
   const one = (name: string, more: object) => podOf({ namespace: SHOP, name, app: "web", ...more });
   const node = store.list("nodes").find(({ object }) => labelsOf(object)?.[PROTECTED] !== undefined)?.key;
-  const sent = [
-    createPod(world, user, one("probe-plain", {})),
-    createPod(world, user, one("probe-host", { host: true })),
-    ...(node === undefined ? [] : [createPod(world, user, one("probe-node", { node }))]),
-  ];
-  await world.runtime.run(world.runtime.now + 12_000);
-  if (world.runtime.failure !== undefined) return undefined;
-  const [plain, host, assigned] = await Promise.all(sent);
+  const workload = { namespace: SHOP, name: "probe", image: "example.com/c:1" };
+  const created = await runtime.waitFor(
+    Promise.all([
+      createPod(world, user, one("probe-plain", {})),
+      createPod(world, user, podOf({ namespace: INFRA, name: "probe-infra", app: "agent" })),
+      createPod(world, user, one("probe-host", { host: true })),
+      applyWorkload(world, workload),
+      node === undefined ? undefined : createPod(world, user, one("probe-node", { node })),
+    ]),
+    12_000,
+  );
+  const next = await runtime.waitFor(
+    Promise.all([
+      applyWorkload(world, { ...workload, image: "example.com/c:2" }),
+      ...[
+        { namespace: SHOP, name: "probe-plain" },
+        { namespace: INFRA, name: "probe-infra" },
+      ].map((pod) => (node === undefined ? undefined : bindPod(world, { ...pod, node }))),
+    ]),
+    12_000,
+  );
+  if (runtime.failure !== undefined) return undefined;
+  const [plain, authorised, host, first, assigned] = created ?? [];
+  const [second, bound, authorisedBound] = next ?? [];
+  const said = (answer: typeof plain) => `${answer?.status}: ${stringAt(answer?.body, "message")}`;
   const state = history.now(PLACEMENTS);
   const wanted = wantedBy(state, one("probe-plain", {}), {});
   const isPlaced = moduleIsOn(configuration, "placement");
   const expected = JSON.stringify(
     isPlaced ? { pool: wanted.pool, dedicated: union(wanted.dedicated) } : { pool: undefined, dedicated: [] },
   );
-  const is = JSON.stringify(placedIn(podSpecOf("pods", isObject(plain?.body) ? plain.body : {})));
-  if (plain?.status !== 201 || is !== expected)
-    return `a new pod was answered ${plain?.status}, placed as ${is}, should be ${expected}`;
-  const mode = moduleIsOn(configuration, "node-guard") ? modeIn(history.now(GUARDS)) : "Disable";
-  const should = mode === "Enable" ? 403 : 201;
-  if (assigned !== undefined && assigned.status !== should)
-    return `a pod on a protected node was answered ${assigned.status} in mode ${mode}: ${stringAt(assigned.body, "message")}`;
+  for (const [what, answer, resource, status] of [
+    ["pod", plain, "pods", 201],
+    ["workload", first, WORKLOADS, 201],
+    ["update of a workload", second, WORKLOADS, 200],
+  ] as const) {
+    const is = JSON.stringify(placedIn(podSpecOf(resource, isObject(answer?.body) ? answer.body : {})));
+    if (answer?.status !== status || is !== expected)
+      return `a new ${what} was answered ${said(answer)}, placed as ${is}, should be ${expected}`;
+  }
+  const configured = moduleIsOn(configuration, "node-guard") ? modeIn(history.now(GUARDS)) : "Disable";
+  const modes = new Set(
+    history.clocks(started).flatMap((clock) => weakened(configured, history.now(OVERRIDES), clock)),
+  );
+  const mode = [...modes].join(" or ");
+  // A pod with a node is not placed, so that it lacks what an enforced policy asks for.
+  const isRefused = isPlaced && stringAt(state.get("pool"), "spec", "enforcement") === "Refuse";
+  const should = mode === "Enable" || isRefused ? 403 : 201;
+  if (assigned !== undefined && assigned.status !== should && (modes.size === 1 || isRefused))
+    return `a pod on a protected node was answered ${said(assigned)} in mode ${mode}`;
+  if (bound !== undefined && bound.status !== (mode === "Enable" ? 403 : 201) && modes.size === 1)
+    return `the binding of a pod to a protected node was answered ${said(bound)} in mode ${mode}`;
+  if (authorised?.status !== 201 || (authorisedBound !== undefined && authorisedBound.status !== 201))
+    return `an authorised pod was answered ${said(authorised)}, its binding to a protected node ${said(authorisedBound)}`;
   const level = labelsOf(store.get("namespaces", SHOP) ?? {})?.[LEVEL_LABEL];
   const isWaived = listAt(history.now(EXCEPTIONS).get("host"), "spec", "namespaces").includes(SHOP);
   const isForbidden = moduleIsOn(configuration, "pod-os") && level === "baseline" && !isWaived;
   return host?.status === (isForbidden ? 403 : 201)
     ? undefined
-    : `a pod with hostPID was answered ${host?.status} at level ${level}`;
+    : `a pod with hostPID was answered ${said(host)} at level ${level}`;
+}
+
+/** The record of who granted an override stays. */
+export async function wrongGranter(world: World): Promise<string | undefined> {
+  const recorded = () => annotationsOf(world.store.get(OVERRIDES, OVERRIDE) ?? {})?.["usher.dev/granted-by"];
+  const by = recorded();
+  if (by === undefined || !moduleIsOn(world.configuration, "node-guard")) return undefined;
+  const body = { metadata: { annotations: { "usher.dev/granted-by": "ann" } } };
+  const path = `/apis/usher.dev/v1alpha1/nodeguardoverrides/${OVERRIDE}`;
+  await world.runtime.waitFor(world.send(SRE, "PATCH", path, body, "application/merge-patch+json"), 12_000);
+  return recorded() === by ? undefined : `an override was granted by ${by}, and says ${recorded()}`;
+}
+
+/** A tenant's pod that is on a protected node since before can't be made to stay there when it is to be evicted. */
+export async function wrongRetained(world: World): Promise<string | undefined> {
+  const { store, history, configuration, runtime } = world;
+  const isOn = moduleIsOn(configuration, "node-guard") && history !== undefined;
+  if (!isOn || modeIn(history.now(GUARDS)) !== "Enable" || history.now(OVERRIDES).size > 0) return undefined;
+  const isProtected = (name: string | undefined) =>
+    labelsOf(store.get("nodes", name ?? "") ?? {})?.[PROTECTED] !== undefined;
+  const pod = store
+    .list("pods")
+    .map(({ object }) => object)
+    // One that tolerates everything stays anyway.
+    .find(
+      (one) =>
+        namespaceOf(one) === SHOP &&
+        isProtected(stringAt(one, "spec", "nodeName")) &&
+        !toleratesAll(podSpecOf("pods", one)),
+    );
+  if (pod === undefined) return undefined;
+  const node = stringAt(pod, "spec", "nodeName") ?? "";
+  const evicting = { key: "other.example.com/evict", effect: "NoExecute" };
+  const patch = (user: ServerRequest["user"], path: string, spec: JsonObject) =>
+    runtime.waitFor(world.send(user, "PATCH", path, { spec }, "application/merge-patch+json"), 12_000);
+  await patch(ADMIN, `/api/v1/nodes/${node}`, {
+    taints: [...listAt(store.get("nodes", node), "spec", "taints"), evicting],
+  });
+  await runtime.run(runtime.now + VIEW_MS);
+  const answer = await patch(tenant("ann"), `/api/v1/namespaces/${SHOP}/pods/${nameOf(pod)}`, {
+    tolerations: [...listAt(pod, "spec", "tolerations"), { ...evicting, operator: "Exists" }],
+  });
+  return answer?.status === 403
+    ? undefined
+    : `a tenant who keeps ${nameOf(pod)} on the protected node ${node} was answered ${answer?.status}`;
+}
+
+/** The kubelet's next probe fails, and the endpoints follow. */
+const GONE_MS = 3_000;
+
+/** While no replica answers, protected nodes and limits stay closed to tenants, and nodes join. */
+export async function wrongWithoutReplicas(world: World): Promise<string | undefined> {
+  const { store, history, configuration, runtime } = world;
+  if (history === undefined) return undefined;
+  world.stopReplicas();
+  await runtime.run(runtime.now + GONE_MS);
+  const node = store.list("nodes").find(({ object }) => labelsOf(object)?.[PROTECTED] !== undefined)?.key;
+  const user = tenant("ann");
+  const answers = await runtime.waitFor(
+    Promise.all([
+      world.tryProject("ann", "probe-away"),
+      world.perform({ at: 0, call: "join node", name: "edge-away" }),
+      ...(node === undefined
+        ? []
+        : [
+            createPod(world, user, podOf({ namespace: SHOP, name: "probe-away", app: "web", node })),
+            bindPod(world, { namespace: SHOP, name: "probe-host", node }),
+            bindPod(world, { namespace: INFRA, name: "probe-infra", node }),
+          ]),
+    ]),
+    12_000,
+  );
+  if (runtime.failure !== undefined) return undefined;
+  if (answers === undefined) return "without a replica, requests are not answered within 12 s";
+  const [project, , assigned, bound, authorised] = answers;
+  const isLimited = moduleIsOn(configuration, "project-limit") && store.list(LIMITS).length > 0;
+  if (isLimited && project < 400) return `without a replica, a project was answered ${project}`;
+  const isProtected = moduleIsOn(configuration, "node-guard") && modeIn(history.now(GUARDS)) === "Enable";
+  const isOverridden = history.now(OVERRIDES).size > 0;
+  for (const [what, answer] of [
+    ["a pod", assigned],
+    ["a binding", bound],
+  ] as const) {
+    const message = stringAt(answer?.body, "message") ?? "";
+    // The webhook of Pod Security may refuse as well; it comes last.
+    const passes = answer !== undefined && (answer.status < 400 || message.includes("pod-security"));
+    if (passes && isProtected && !isOverridden)
+      return `without a replica, ${what} to the protected node ${node} was answered ${answer.status}: ${message}`;
+  }
+  return authorised?.status === 403
+    ? `without a replica, an authorised pod was refused: ${stringAt(authorised.body, "message")}`
+    : undefined;
 }

@@ -147,6 +147,9 @@ class SimulatedTimer {
 /** Node fires timers after one millisecond at the earliest. */
 const SHORTEST_TIMER_MS = 1;
 
+/** How often it is looked whether a promise is fulfilled. */
+const WAIT_STEP_MS = 50;
+
 /** Events at one instant of virtual time. More mean that something waits for a time that never comes. */
 const MOST_AT_ONCE = 100_000;
 
@@ -211,6 +214,16 @@ export class Runtime {
     }
     await rejectionsReported();
     this.now = Math.max(this.now, until);
+  }
+
+  /** Runs events until the promise is fulfilled, for at most this time. */
+  async waitFor<T>(promise: Promise<T>, mostMs: number): Promise<T | undefined> {
+    const end = this.now + mostMs;
+    let result: { readonly value: T } | undefined;
+    void promise.then((value) => (result = { value }));
+    while (result === undefined && this.now < end && this.failure === undefined)
+      await this.run(Math.min(end, this.now + WAIT_STEP_MS));
+    return result?.value;
   }
 
   #perform({ process, run }: SimulatedEvent): void {
@@ -363,11 +376,23 @@ function replaceGlobals(): void {
     randomInt: (low: number, high?: number) =>
       high === undefined ? Math.floor(random() * low) : low + Math.floor(random() * (high - low)),
   });
+  AbortSignal.any = anySignal;
   memoizeCertificates();
   syncBuiltinESMExports();
   process.on("unhandledRejection", (error) => {
     current?.fail(`unhandled rejection: ${error instanceof Error ? error.stack : error}`);
   });
+}
+
+/** Node keeps each combined signal that has a listener until it is aborted, and with it the world of a process that has ended. */
+function anySignal(signals: Iterable<AbortSignal>): AbortSignal {
+  const controller = new AbortController();
+  for (const one of signals) {
+    const abort = () => controller.abort(one.reason);
+    if (one.aborted) abort();
+    else one.addEventListener("abort", abort, { once: true });
+  }
+  return controller.signal;
 }
 
 /** Parsing and verifying certificates are pure, and would take a third of the time: each is done once. */

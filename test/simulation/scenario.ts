@@ -1,12 +1,14 @@
 /** A scenario: who calls what, and what breaks, each at its time. Pure data, made from a seed, so that it can be shrunk. */
 import type { Configuration } from "../../src/cli/configuration/configuration.ts";
-import { CONFIGURATIONS } from "./configurations.ts";
+import { CONFIGURATIONS, WITHOUT_FALLBACK } from "./configurations.ts";
 import { randomStream } from "./runtime.ts";
 
 /** What people and other programs do. `at`: milliseconds from the start. */
 export type Call = { readonly at: number } & (
-  | { readonly call: "create project"; readonly user: string; readonly name: string }
+  | { readonly call: "create project"; readonly user: string; readonly name: string; readonly dryRun?: true }
   | { readonly call: "delete project"; readonly name: string }
+  /** Someone else than an API server sends a replica a review of a project. */
+  | { readonly call: "forge review"; readonly user: string; readonly name: string }
   | { readonly call: "set limit"; readonly max: number }
   | { readonly call: "join node"; readonly name: string }
   | { readonly call: "remove node"; readonly name: string }
@@ -72,6 +74,7 @@ export type Call = { readonly at: number } & (
       readonly name: string;
       readonly image: string;
       readonly own?: boolean;
+      readonly os?: boolean;
     }
   | { readonly call: "reapply workload"; readonly namespace: string; readonly name: string }
   | {
@@ -86,6 +89,14 @@ export type Call = { readonly at: number } & (
   /** Protected nodes; `closed`: bindings to them fail while usher does not answer. */
   | { readonly call: "set guard"; readonly mode: "Disable" | "Inform" | "Enable"; readonly closed: boolean }
   | { readonly call: "delete guard" }
+  /** The mode of protected nodes is weakened for a while. `from`, `until`: milliseconds from the start. */
+  | {
+      readonly call: "set override";
+      readonly mode: "Disable" | "Inform";
+      readonly from: number;
+      readonly until: number;
+    }
+  | { readonly call: "delete override" }
   /** The enforced level of Pod Security. */
   | { readonly call: "set level"; readonly namespace: string; readonly level: string | null }
   | { readonly call: "set exception"; readonly namespaces: readonly string[] }
@@ -98,13 +109,16 @@ export type Fault = { readonly at: number; readonly process: string } & (
   /** The process crashes when its write of this number, from `at` on, has been processed. Leases and events do not count. */
   | { readonly fault: "crash at write"; readonly write: number; readonly forMs: number }
   | { readonly fault: "freeze"; readonly forMs: number; readonly timersFirst: boolean }
+  /** The process stops before it gets the answer to its request of this number, of all since the start of the world. */
+  | { readonly fault: "freeze at request"; readonly request: number; readonly forMs: number }
   | { readonly fault: "delay"; readonly forMs: number; readonly delayMs: number }
   | { readonly fault: "cut"; readonly forMs: number }
   | { readonly fault: "silence"; readonly forMs: number }
   /** Watches of this resource, or all, get no events. */
   | { readonly fault: "stall"; readonly forMs: number; readonly resource?: string }
   | { readonly fault: "lose answers"; readonly forMs: number }
-  | { readonly fault: "busy"; readonly forMs: number }
+  /** The API server answers half of the requests 429, or all of those about this resource. */
+  | { readonly fault: "busy"; readonly forMs: number; readonly resource?: string }
   | { readonly fault: "unsure"; readonly forMs: number }
   /** etcd has no leader: reads are answered, writes fail. */
   | { readonly fault: "read-only"; readonly forMs: number }
@@ -115,6 +129,8 @@ export type Fault = { readonly at: number; readonly process: string } & (
   | { readonly fault: "jump"; readonly byMs: number }
   /** etcd forgets its history, and watches end. */
   | { readonly fault: "compact" }
+  /** API servers write a project this much later than they have admitted it. */
+  | { readonly fault: "slow writes"; readonly forMs: number; readonly delayMs: number }
   /** The second API server sees writes this much later. */
   | { readonly fault: "lag"; readonly forMs: number; readonly lagMs: number }
 );
@@ -128,6 +144,8 @@ export interface Scenario {
   readonly renewal: boolean;
   /** Whether the watchdog may open the hooks of project-limit. */
   readonly openable: boolean;
+  /** The API server that each process talks to at first; only the second one may lag. @default the first one */
+  readonly servers?: Readonly<Record<string, number>>;
   /** The clock of each process: rate, and error of the wall clock. */
   readonly clocks: Readonly<Record<string, { readonly rate: number; readonly wallOffset: number }>>;
   readonly calls: readonly Call[];
@@ -136,6 +154,8 @@ export interface Scenario {
   readonly activeMs: number;
   /** Whether callers repeat what failed: then the end does not depend on faults. @default false */
   readonly persistent?: boolean;
+  /** API servers have no streaming lists, and pages have two items. @default false */
+  readonly paged?: boolean;
   /** Of the replicas at the start. @default that with all modules */
   readonly configuration?: Configuration;
 }
@@ -270,6 +290,8 @@ export function scenarioOf(seed: number): Scenario {
   const faults: Fault[] = [];
   const forMs = (): number => (chance(0.6) ? 500 + below(5_000) : 5_000 + below(20_000));
   const process = (): string => (chance(0.85) ? pick(replicas) : WATCHDOG);
+  // From a second to half a day: most jumps are corrections of seconds.
+  const jump = (): number => Math.round((chance(0.5) ? 1 : -1) * 1_000 * 43_200 ** random());
   const breaking: readonly (readonly [number, () => Fault])[] = [
     [3, () => ({ at: time(), process: process(), fault: "crash", forMs: forMs() })],
     [
@@ -306,7 +328,7 @@ export function scenarioOf(seed: number): Scenario {
         at: time(),
         process: process(),
         fault: "jump",
-        byMs: Math.round((random() - 0.5) * 86_400_000),
+        byMs: jump(),
       }),
     ],
     [1, () => ({ at: time(), process: "", fault: "compact" })],
@@ -349,18 +371,65 @@ export function scenarioOf(seed: number): Scenario {
         byMs: -3_600_000 * (1 + below(12)),
       });
   }
+  const [renewal, openable, paged] = [chance(0.15), chance(0.3), chance(0.15)];
+  // Admitted projects are stored much later, and some are only tried.
+  if (chance(0.2)) {
+    const at = time();
+    faults.push({ at, process: "", fault: "slow writes", forMs: 8_000, delayMs: 1_000 + below(24_000) });
+    for (let k = 3; k > 0; k--)
+      calls.push({ at: at + below(8_000), call: "create project", user: "ann", name: `p${++projects}` });
+  }
+  if (chance(0.2))
+    for (let k = 2; k > 0; k--)
+      calls.push({
+        at: time(),
+        call: "create project",
+        user: pick(USERS),
+        name: `${DRY_RUN}${k}`,
+        dryRun: true,
+      });
+  // No replica is ready for longer than the watchdog waits.
+  const outageMs = chance(0.04) ? 50_000 + below(40_000) : 0;
+  if (outageMs > 0) {
+    const at = time();
+    for (const one of replicas)
+      faults.push({ at: at + below(1_000), process: one, fault: "crash", forMs: outageMs });
+  }
+  // A group is protected, and pods are created on its node.
+  if (chance(0.25)) {
+    const at = time();
+    calls.push({ at, call: "set guard", mode: "Enable", closed: chance(0.3) });
+    for (let k = 2; k > 0; k--)
+      calls.push({
+        at: at + 2_500 + below(6_000),
+        call: "create pod",
+        user: pick(USERS),
+        namespace: "shop",
+        name: `assigned-${k}`,
+        app: "job",
+        node: "core-1",
+      });
+  }
   return {
     seed,
     replicas,
     limit,
-    renewal: chance(0.15),
-    openable: chance(0.3),
+    renewal,
+    openable,
+    paged,
+    servers: Object.fromEntries(processes.map((name) => [name, chance(0.3) ? 1 : 0])),
+    ...(chance(0.3) ? { configuration: WITHOUT_FALLBACK } : {}),
     clocks,
     calls: calls.toSorted((a, b) => a.at - b.at),
     faults: faults.toSorted((a, b) => a.at - b.at),
-    activeMs,
+    activeMs: activeMs + outageMs,
   };
 }
+
+/** The beginning of the names of projects that are only tried. */
+export const DRY_RUN = "dry";
+/** The beginning of the names of projects that no API server was asked for. */
+export const FORGED = "forged";
 
 interface Dice {
   readonly time: () => number;
@@ -447,6 +516,8 @@ function callsAboutPods({ time, below, pick, chance, random }: Dice): Call[] {
     ],
     [1, () => ({ at: time(), call: "set exception", namespaces: chance(0.7) ? ["shop"] : ["lab"] })],
     [1, () => ({ at: time(), call: "delete exception" })],
+    [3, () => overrideOf({ time, below, pick, chance })],
+    [1, () => ({ at: time(), call: "delete override" })],
   ];
   for (let i = 4 + below(8); i > 0; i--) calls.push(choose(weighted, random)());
   // A policy changes while pods are created.
@@ -461,6 +532,17 @@ function callsAboutPods({ time, below, pick, chance, random }: Dice): Call[] {
     if (chance(0.4)) calls.push({ at: time(), call: "configure", configuration: pick(names) });
   }
   return calls;
+}
+
+const HALF_A_DAY_MS = 12 * 3_600_000;
+
+/** It counts while replicas decide, by right clocks, or by wrong ones, too. */
+function overrideOf({ time, below, pick, chance }: Omit<Dice, "random">): Call {
+  const at = time();
+  const mode = pick(["Inform", "Disable"] as const);
+  if (chance(0.4)) return { at, call: "set override", mode, from: -HALF_A_DAY_MS, until: HALF_A_DAY_MS };
+  const from = at + below(4_000) - 2_000;
+  return { at, call: "set override", mode, from, until: Math.max(from + 2_000, time()) };
 }
 
 function choose<T>(weighted: readonly (readonly [number, () => T])[], random: () => number): () => T {

@@ -1,16 +1,20 @@
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { availableParallelism } from "node:os";
+import { availableParallelism, constants, setPriority } from "node:os";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { MUTANTS } from "./mutants.ts";
 
-/** In a process of its own: the simulation replaces clocks and timers. */
+/** Nothing of a world is left when its run has ended: many seeds need no more memory than one. */
+const HEAP = "--max-old-space-size=256";
+
+/** In a process of its own: the simulation replaces clocks and timers. Others go first: it waits for nothing but the processor. */
 async function simulated(
   ...args: readonly string[]
 ): Promise<{ readonly code: number; readonly text: string }> {
   const main = fileURLToPath(new URL("./main.ts", import.meta.url));
-  const child = spawn(process.execPath, [main, ...args], { stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(process.execPath, [HEAP, main, ...args], { stdio: ["ignore", "pipe", "pipe"] });
+  if (child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_LOW);
   let text = "";
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (data) => (text += String(data)));
   const code = await new Promise<number>((resolve) => child.once("close", (status) => resolve(status ?? 3)));
@@ -20,11 +24,8 @@ async function simulated(
 const LONG = process.env["USHER_LONG"] !== undefined;
 const TIMEOUT_MS = LONG ? 36_000_000 : 900_000;
 
-/** 50,000 in `npm run test:long`. A seed takes 0.7 s of CPU time, and `npm test` has a minute for all of this file. */
-const SEEDS = Number(process.env["USHER_SIMULATION_SEEDS"] ?? 40);
-
-/** In `npm test` every fourth plan. */
-const PLANS = LONG ? "1" : "4";
+/** 50,000 in `npm run test:long`. */
+const SEEDS = Number(process.env["USHER_SIMULATION_SEEDS"] ?? 300);
 
 test(
   "the same seed gives the same history, byte for byte, in two processes",
@@ -41,12 +42,9 @@ test(
 test(
   "usher keeps its promises in every seed",
   async () => {
-    const parts = LONG ? availableParallelism() : 1;
-    const each = Math.ceil(SEEDS / parts);
-    const runs = Array.from({ length: parts }, (_, i) =>
-      simulated("--from", String(1 + i * each), "--seeds", String(each), "--no-shrink"),
-    );
-    for (const { code, text } of await Promise.all(runs)) expect(code, text).toBe(0);
+    const jobs = LONG ? availableParallelism() : 1;
+    const { code, text } = await simulated("--seeds", `${SEEDS}`, "--jobs", `${jobs}`, "--no-shrink");
+    expect(code, text).toBe(0);
   },
   TIMEOUT_MS,
 );
@@ -54,7 +52,7 @@ test(
 test(
   "usher reaches the end of the reference run after a crash at each write, by an older view, and without cancelling events",
   async () => {
-    const { code, text } = await simulated("--plans", "--every", PLANS);
+    const { code, text } = await simulated("--plans");
     expect(text).toMatch(/^\d+ plans, 0 failed$/m);
     expect(code, text).toBe(0);
   },
@@ -72,11 +70,50 @@ test(
   TIMEOUT_MS,
 );
 
+test(
+  "several processes report and sum up what one does",
+  async () => {
+    const [one, two] = await Promise.all([
+      simulated("--seeds", "2"),
+      simulated("--seeds", "2", "--jobs", "2"),
+    ]);
+    const sum = /^2 seeds, 0 failed; \d+ events/m;
+    expect(sum.exec(two.text)?.[0], two.text).toBe(sum.exec(one.text)?.[0]);
+    expect(two.code).toBe(0);
+  },
+  TIMEOUT_MS,
+);
+
+test.each([
+  [["--sed", "7"], "unknown option '--sed'"],
+  [["--seed", "x"], "It takes a whole number"],
+  [["--seeds", "0"], "It takes at least 1"],
+  [["--trace", "--jobs", "2"], "cannot be used with option '--trace'"],
+  [["--mutant", "none"], "There is no mutant none"],
+])(
+  "npm run simulate -- %j is a wrong call, and says why",
+  async (args, says) => {
+    const { code, text } = await simulated(...args);
+    expect(text).toContain(says);
+    expect(code).toBe(2);
+  },
+  TIMEOUT_MS,
+);
+
 test("every mutant changes a text that its file has once", () => {
   for (const { name, file, text } of MUTANTS) {
     const source = readFileSync(new URL(`../../${file}`, import.meta.url), "utf8");
     expect(source.split(text), name).toHaveLength(2);
   }
+});
+
+test("docs/simulation.md lists every mutant with the seed or the plan that finds it", () => {
+  const text = readFileSync(new URL("../../docs/simulation.md", import.meta.url), "utf8");
+  const rows = [...text.matchAll(/^\| (.+) \| ((?:seed|plan).+) \|$/gm)].map(
+    ([, name, by]) => `${name}: ${by}`,
+  );
+  const by = (found: number | string) => (typeof found === "number" ? `seed ${found}` : `plan: ${found}`);
+  expect(rows).toEqual(MUTANTS.map(({ name, found }) => `${name}: ${by(found)}`));
 });
 
 if (LONG)

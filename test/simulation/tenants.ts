@@ -14,6 +14,8 @@ import type { Pod, World } from "./world.ts";
 /** Its pods are placed. */
 export const SHOP = "shop";
 export const LAB = "lab";
+/** Its pods may run on protected nodes. */
+export const INFRA = "infra";
 
 /** The label of nodes in the protected group. */
 export const PROTECTED = "node-role.kubernetes.io/core";
@@ -24,13 +26,19 @@ export const LEVEL_LABEL = "pod-security.kubernetes.io/enforce";
 
 export const PLACEMENTS = "clusterpodschedulingpolicies.kupid.gardener.cloud";
 export const GUARDS = "nodeschedulingpolicies.scheduling.openshift.io";
+export const OVERRIDES = "nodeguardoverrides.usher.dev";
 export const EXCEPTIONS = "podsecurityexceptions.usher.dev";
 
 const PLACEMENTS_PATH = "/apis/kupid.gardener.cloud/v1alpha1/clusterpodschedulingpolicies";
 const GUARDS_PATH = "/apis/scheduling.openshift.io/v1alpha1/nodeschedulingpolicies";
+const OVERRIDES_PATH = "/apis/usher.dev/v1alpha1/nodeguardoverrides";
+/** Its only name. */
+export const OVERRIDE = "relief";
+/** The user who grants overrides. */
+export const SRE = { username: "sre", groups: ["system:authenticated"] };
 const EXCEPTIONS_PATH = "/apis/usher.dev/v1alpha1/podsecurityexceptions";
 
-const ADMIN = { username: "admin", groups: ["system:masters", "system:authenticated"] };
+export const ADMIN = { username: "admin", groups: ["system:masters", "system:authenticated"] };
 const SCHEDULER = { username: "system:kube-scheduler", groups: ["system:authenticated"] };
 const CONTROLLER = {
   username: "system:serviceaccount:kube-system:replicaset-controller",
@@ -49,9 +57,12 @@ export interface Review {
   overlaps: boolean;
 }
 
-/** Whether a hook was asked and allowed the request. */
-export function isAsked({ asked }: Review, hook: string): boolean {
-  return asked.has(hook);
+/** Whether a hook was asked and allowed the request. A replica whose configuration excludes the namespace does nothing. */
+export function isAsked({ asked, sent }: Review, hook: string): boolean {
+  const replicas = [...(asked.get(hook) ?? [])];
+  return replicas.some(
+    ({ configuration: { excludedNamespaces = [] } }) => !excludedNamespaces.includes(namespaceOf(sent)),
+  );
 }
 
 export function tenant(username: string) {
@@ -90,7 +101,8 @@ function workloadOf({
   name,
   image,
   own,
-}: Extract<Call, { readonly call: "apply workload" }>): JsonObject {
+  os,
+}: Omit<Extract<Call, { readonly call: "apply workload" }>, "at" | "call">): JsonObject {
   const labels = { app: "web", workload: name };
   return {
     apiVersion: "apps/v1",
@@ -104,6 +116,7 @@ function workloadOf({
         spec: {
           containers: [{ name: "c", image }],
           ...(own === true ? { nodeSelector: { [POOL_KEY]: "own" } } : {}),
+          ...(os === true ? { os: { name: "linux" } } : {}),
         },
       },
     },
@@ -166,22 +179,9 @@ export async function performTenantCall(world: World, call: Call): Promise<boole
         gracePeriodSeconds: 0,
       });
       return true;
-    case "bind pod": {
-      const { namespace, name, node } = call;
-      const binding = {
-        apiVersion: "v1",
-        kind: "Binding",
-        metadata: { name, namespace },
-        target: { apiVersion: "v1", kind: "Node", name: node },
-      };
-      await reviewed(
-        world,
-        SCHEDULER,
-        { method: "POST", path: `${podsPath(namespace)}/${name}/binding`, body: binding },
-        { key: `pods/binding ${namespace}/${name}`, how: "bind", sent: binding },
-      );
+    case "bind pod":
+      await bindPod(world, call);
       return true;
-    }
     case "apply workload":
       await applyWorkload(world, call);
       return true;
@@ -215,6 +215,12 @@ export async function performTenantCall(world: World, call: Call): Promise<boole
     case "delete guard":
       await world.send(ADMIN, "DELETE", `${GUARDS_PATH}/cluster`);
       return true;
+    case "set override":
+      await grantOverride(world, call);
+      return true;
+    case "delete override":
+      await world.send(ADMIN, "DELETE", `${OVERRIDES_PATH}/${OVERRIDE}`);
+      return true;
     case "set level":
       await world.send(
         ADMIN,
@@ -244,11 +250,55 @@ export async function performTenantCall(world: World, call: Call): Promise<boole
   }
 }
 
-/** As GitOps tools do: the manifest again, which drops all that others have added. */
-async function applyWorkload(
+/** As the scheduler does. */
+export function bindPod(
   world: World,
-  call: Extract<Call, { readonly call: "apply workload" }>,
+  {
+    namespace,
+    name,
+    node,
+  }: Pick<Extract<Call, { readonly call: "bind pod" }>, "namespace" | "name" | "node">,
+) {
+  const binding = {
+    apiVersion: "v1",
+    kind: "Binding",
+    metadata: { name, namespace },
+    target: { apiVersion: "v1", kind: "Node", name: node },
+  };
+  return reviewed(
+    world,
+    SCHEDULER,
+    { method: "POST", path: `${podsPath(namespace)}/${name}/binding`, body: binding },
+    { key: `pods/binding ${namespace}/${name}`, how: "bind", sent: binding },
+  );
+}
+
+async function grantOverride(
+  world: World,
+  { mode, from, until }: Extract<Call, { readonly call: "set override" }>,
 ): Promise<void> {
+  const override = {
+    apiVersion: "usher.dev/v1alpha1",
+    kind: "NodeGuardOverride",
+    metadata: { name: OVERRIDE },
+    spec: {
+      group: "core",
+      mode,
+      from: new Date(EPOCH + from).toISOString(),
+      until: new Date(EPOCH + until).toISOString(),
+      reason: "ticket 4711",
+    },
+  };
+  const request = { method: "POST", path: OVERRIDES_PATH, body: override };
+  const key = `${OVERRIDES} undefined/${OVERRIDE}`;
+  await reviewed(world, SRE, request, { key, how: "create", sent: override });
+}
+
+/** As GitOps tools do: the manifest again, which drops all that others have added. */
+export function applyWorkload(
+  world: World,
+  call: Omit<Extract<Call, { readonly call: "apply workload" }>, "at" | "call">,
+) {
   const manifest = workloadOf(call);
   const path = workloadsPath(call.namespace);
   const key = `replicasets.apps ${call.namespace}/${call.name}`;
@@ -256,7 +306,7 @@ async function applyWorkload(
   const request = exists
     ? { method: "PUT", path: `${path}/${call.name}`, body: manifest }
     : { method: "POST", path, body: manifest };
-  await reviewed(world, tenant("ann"), request, {
+  return reviewed(world, tenant("ann"), request, {
     key,
     how: exists ? "replace" : "create",
     sent: manifest,
@@ -302,7 +352,7 @@ function guardOf(mode: string, closed: boolean): JsonObject {
           labelSelector: { matchLabels: { [PROTECTED]: "" } },
           mode,
           assigners: ["system:kube-scheduler"],
-          workloads: ["usher-system/usher"],
+          workloads: ["usher-system/usher", `${INFRA}/agent`],
           emergencyUsers: ["sre"],
           acknowledge: ["NoOtherNodes"],
           ...(closed ? { failurePolicy: "Fail" } : {}),

@@ -3,7 +3,6 @@
  * interesting value, from whatever the value before has left, and at last all moves back. After each move the cluster
  * must be as after a new installation with the same configuration.
  */
-import { z } from "zod";
 import { CONFIGURATION, type Configuration } from "../../src/cli/configuration/configuration.ts";
 import { at, equal, isObject, type Json, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
 import { annotationsOf, labelsOf, nameOf } from "../../src/core/kubernetes/object.ts";
@@ -11,8 +10,19 @@ import { OPENABLE_ANNOTATION, STANDBY_LABEL } from "../../src/core/registration/
 import { modules } from "../../src/modules/all.ts";
 import { watchInvariants } from "./checks.ts";
 import { BASE } from "./configurations.ts";
+import type { Plan } from "./plans.ts";
 import { activate } from "./runtime.ts";
 import type { Call, Scenario } from "./scenario.ts";
+import {
+  type Field,
+  fieldsOf,
+  jsonSchema,
+  type Move,
+  movesOf,
+  nameOfMove,
+  stepsOf,
+  withField,
+} from "./schema-fields.ts";
 import { createPod, EXCEPTIONS, GUARDS, PLACEMENTS, podOf, SHOP, tenant } from "./tenants.ts";
 import { issuePairs, RULES_NAMESPACE, World } from "./world.ts";
 
@@ -83,67 +93,29 @@ const SAMPLES: Readonly<Record<string, readonly unknown[]>> = {
   "modules.pod-os.podSecurity.configuration.exemptions.namespaces": [[SHOP]],
 };
 
-export interface Transition {
-  /** `modules.placement.fallback` */
-  readonly path: string;
-  readonly value: unknown;
+export interface Transition extends Move {
   readonly configuration: Configuration;
 }
 
-/** The fields of a schema, with the values that it names itself. */
-function* fieldsOf(
-  schema: Json | undefined,
-  path: readonly string[],
-): Generator<{ readonly path: string; readonly values: readonly unknown[] | undefined }> {
-  const name = path.join(".");
-  const others = listAt(schema, "anyOf").filter((one) => at(one, "type") !== "null");
-  if (others.length === 1) return yield* fieldsOf(others[0], path);
-  const properties = at(schema, "properties");
-  if (isObject(properties) && SAMPLES[name] === undefined) {
-    for (const [key, one] of Object.entries(properties)) yield* fieldsOf(one, [...path, key]);
-    return;
-  }
-  if (name === "featureGates") {
-    for (const gate of modules.flatMap(({ gates }) => gates ?? []))
-      yield { path: `${name}.${gate.name}`, values: [true, false] };
-    return;
-  }
-  if (name === "modules") {
-    for (const module of modules) {
-      yield { path: `${name}.${module.name}.enabled`, values: [true, false] };
-      if (module.settings !== undefined) yield* fieldsOf(jsonSchema(module.settings), [name, module.name]);
-    }
-    return;
-  }
-  const bounds = ["minimum", "maximum"].flatMap((bound) => at(schema, bound) ?? []);
-  const named =
-    at(schema, "enum") !== undefined
-      ? listAt(schema, "enum")
-      : at(schema, "type") === "boolean"
-        ? [true, false]
-        : bounds.length > 0
-          ? bounds
-          : undefined;
-  yield { path: name, values: SAMPLES[name] ?? named };
-}
-
-function jsonSchema(schema: z.ZodType): Json {
-  return z.toJSONSchema(schema, { unrepresentable: "any", io: "input" }) as Json;
-}
-
-/** Every field of UsherConfiguration's spec. */
-export function configurationFields() {
+/** Every field of UsherConfiguration's spec, with those of modules and their gates. */
+export function configurationFields(): readonly Field[] {
   const spec = CONFIGURATION.versions[0]?.spec;
   if (spec === undefined) throw new Error("UsherConfiguration has no spec");
-  return [...fieldsOf(jsonSchema(spec), [])];
+  return [...fieldsOf(jsonSchema(spec), SAMPLES, fieldsOfModules)];
 }
 
-function withField(object: JsonObject, [first = "", ...rest]: readonly string[], value: unknown): JsonObject {
-  const inner = at(object, first);
-  return {
-    ...object,
-    [first]: rest.length === 0 ? (value as Json) : withField(isObject(inner) ? inner : {}, rest, value),
-  };
+function fieldsOfModules(name: string): Field[] | undefined {
+  if (name === "featureGates")
+    return modules
+      .flatMap(({ gates }) => gates ?? [])
+      .map((gate) => ({ path: `${name}.${gate.name}`, values: [true, false] }));
+  if (name !== "modules") return undefined;
+  return modules.flatMap((module) => [
+    { path: `${name}.${module.name}.enabled`, values: [true, false] },
+    ...(module.settings === undefined
+      ? []
+      : fieldsOf(jsonSchema(module.settings), SAMPLES, undefined, [name, module.name])),
+  ]);
 }
 
 const SECURITY = "modules.pod-os.podSecurity.configuration";
@@ -154,31 +126,18 @@ function baseFor(path: string): JsonObject {
   if (!path.startsWith(SECURITY)) return base;
   const apiVersion = withField(
     base,
-    steps(`${SECURITY}.apiVersion`),
+    stepsOf(`${SECURITY}.apiVersion`),
     "pod-security.admission.config.k8s.io/v1",
   );
-  return withField(apiVersion, steps(`${SECURITY}.kind`), "PodSecurityConfiguration");
-}
-
-/** The names of modules and gates have no dots; keys of settings have none either. */
-function steps(path: string): string[] {
-  return path.split(".");
+  return withField(apiVersion, stepsOf(`${SECURITY}.kind`), "PodSecurityConfiguration");
 }
 
 /** Each field at each of its values that the base configuration does not have. */
 export function transitions(): Transition[] {
-  return configurationFields().flatMap(({ path, values }) => {
-    if (UNMOVED[path] !== undefined) return [];
-    if (values === undefined)
-      throw new Error(`${path} has no value here: add some to SAMPLES, or a reason to UNMOVED`);
-    return values
-      .filter((value) => !equal((at(BASE as JsonObject, ...steps(path)) ?? null) as Json, value as Json))
-      .map((value) => ({
-        path,
-        value,
-        configuration: withField(baseFor(path), steps(path), value) as Configuration,
-      }));
-  });
+  return movesOf(configurationFields(), BASE as JsonObject, UNMOVED).map((move) => ({
+    ...move,
+    configuration: withField(baseFor(move.path), stepsOf(move.path), move.value) as Configuration,
+  }));
 }
 
 // ——— the runs ———
@@ -301,40 +260,44 @@ async function walk(
 /** How many configurations one run goes through. */
 const CHAIN = 8;
 
-/** Moves the fields; the failures, one line each. */
-export async function checkTransitions(
-  every = 1,
+/** Each plan moves some fields, one after the other, and goes back to the base. */
+export async function transitionPlans(): Promise<readonly Plan[]> {
+  const all = transitions();
+  const chains = Array.from({ length: Math.ceil(all.length / CHAIN) }, (_, i) =>
+    all.slice(i * CHAIN, (i + 1) * CHAIN),
+  );
+  const base = await installed(BASE);
+  return chains.map((chain) => ({
+    name: `configuration: ${chain.map(nameOfMove).join(", ")}`,
+    check: (trace) => moved(chain, base, trace),
+  }));
+}
+
+/** The end of a new installation. */
+async function installed(configuration: Configuration): Promise<Json> {
+  return (await walk([configuration], ["usher-a"])).ends[0] ?? null;
+}
+
+async function moved(
+  chain: readonly Transition[],
+  base: Json,
   trace?: (line: string) => void,
-): Promise<{ readonly runs: number; readonly failures: readonly string[] }> {
-  const failures: string[] = [];
-  const chosen = transitions().filter((_, i) => i % every === 0);
-  const fresh = async (configuration: Configuration) =>
-    (await walk([configuration], ["usher-a"])).ends[0] ?? null;
-  const base = await fresh(BASE);
-  let runs = 1;
-  for (let from = 0; from < chosen.length; from += CHAIN) {
-    const chain = chosen.slice(from, from + CHAIN);
-    const path = [BASE, ...chain.map(({ configuration }) => configuration), BASE];
-    const { ends, failure } = await walk(path, ["usher-a", "usher-b"], trace);
-    runs += 1;
-    if (failure !== undefined) failures.push(`${chain.map(nameOfTransition).join(", ")}: ${failure}`);
-    for (const [i, one] of chain.entries()) {
-      const end = ends[i + 1];
-      if (end === undefined || isWrittenByOthers(one)) continue;
-      runs += 1;
-      const why = difference(
-        end,
-        await fresh(one.configuration),
-        leavesMarks(one) ? ["nodes", "statuses"] : [],
-      );
-      const before = i === 0 ? "the base" : nameOfTransition(chain[i - 1] as Transition);
-      if (why !== undefined) failures.push(`${nameOfTransition(one)} after ${before}: ${why}`);
-    }
-    const back = ends.at(-1);
-    const why = ends.length < path.length || back === undefined ? undefined : difference(back, base);
-    if (why !== undefined) failures.push(`back from ${nameOfTransition(chain.at(-1) as Transition)}: ${why}`);
+): Promise<string | undefined> {
+  const path = [BASE, ...chain.map(({ configuration }) => configuration), BASE];
+  const { ends, failure } = await walk(path, ["usher-a", "usher-b"], trace);
+  if (failure !== undefined) return failure;
+  for (const [i, one] of chain.entries()) {
+    if (isWrittenByOthers(one)) continue;
+    const why = difference(
+      ends[i + 1] ?? null,
+      await installed(one.configuration),
+      leavesMarks(one) ? ["nodes", "statuses"] : [],
+    );
+    const before = i === 0 ? "the base" : nameOfMove(chain[i - 1] as Transition);
+    if (why !== undefined) return `${nameOfMove(one)} after ${before}: ${why}`;
   }
-  return { runs, failures };
+  const why = difference(ends.at(-1) ?? null, base);
+  return why === undefined ? undefined : `back from ${nameOfMove(chain.at(-1) as Transition)}: ${why}`;
 }
 
 /** Then another tool writes the webhooks and the objects of modules: they stay as they are, and a new installation has none. */
@@ -349,10 +312,6 @@ function leavesMarks({ path, value }: Transition): boolean {
     (path === "modules.node-labels.namespace" && value !== RULES_NAMESPACE) ||
     path === "modules.node-labels.startupTaint"
   );
-}
-
-function nameOfTransition({ path, value }: Transition): string {
-  return `${path}: ${JSON.stringify(value)}`;
 }
 
 function difference(is: Json, should: Json, except: readonly string[] = []): string | undefined {

@@ -36,6 +36,7 @@ import { activate, EPOCH, Runtime, SimulatedProcess } from "./runtime.ts";
 import { type Call, DOMAIN, describe, type Fault, type Scenario, WARM_UP_MS, WATCHDOG } from "./scenario.ts";
 import {
   controlWorkloads,
+  INFRA,
   LAB,
   PLACEMENTS,
   POOL_KEY,
@@ -49,13 +50,14 @@ export const NAMESPACE = "usher-system";
 export const USHER = "system:serviceaccount:usher-system:usher";
 export const RULES_NAMESPACE = "cluster-config";
 const ACCOUNT = { username: USHER, groups: ["system:serviceaccounts", "system:authenticated"] };
+export const WATCHDOG_USER = "system:serviceaccount:usher-system:usher-watchdog";
 const WATCHDOG_ACCOUNT = {
-  username: "system:serviceaccount:usher-system:usher-watchdog",
+  username: WATCHDOG_USER,
   groups: ["system:serviceaccounts", "system:authenticated"],
 };
 const ADMIN = { username: "admin", groups: ["system:masters", "system:authenticated"] };
 
-const LIMITS = "projectrequestlimits.operator.project.openshift.io";
+export const LIMITS = "projectrequestlimits.operator.project.openshift.io";
 
 /** How long a replica that is being replaced keeps serving. */
 const DRAIN_MS = 3_000;
@@ -65,6 +67,45 @@ const ROLLED_OUT_MS = 180_000;
 
 /** A probe of the kubelet. */
 const PROBE_MS = 1_000;
+
+/** The leader sees what lasts for this long. */
+const SEEN_MS = 4_000;
+
+/** Events reach a replica within milliseconds; its view is updated in slices. */
+export const VIEW_MS = 2_000;
+
+/** A dead watch is noticed within 25 s by a clock that may be slow, and is opened again. */
+const DEAD_WATCH_MS = 40_000;
+
+/** A watch that has ended is opened again. */
+const REOPENED_MS = 5_000;
+
+/** From the beginning of a fault, how long the view of a replica may be old; `undefined` if the fault delays no event. */
+function viewDelay(fault: Fault): number | undefined {
+  switch (fault.fault) {
+    case "half-open":
+      return DEAD_WATCH_MS;
+    case "silence":
+    // Meanwhile a watch that ends is not opened again, and after it the backoff may be as long.
+    case "cut":
+    case "busy":
+    case "lose answers":
+    case "freeze":
+      return fault.forMs + DEAD_WATCH_MS;
+    case "delay":
+      return fault.forMs + 2 * fault.delayMs + REOPENED_MS;
+    case "stall":
+      return fault.forMs + REOPENED_MS;
+    case "lag":
+      return fault.forMs + fault.lagMs + REOPENED_MS;
+    case "reset":
+    case "switch":
+    case "compact":
+      return REOPENED_MS;
+    default:
+      return undefined;
+  }
+}
 
 /** Every replica has found the new certificate, even after the longest fault. */
 const REISSUED_MS = 60_000;
@@ -131,20 +172,36 @@ export class World {
     readonly process: string;
     readonly what: string;
     readonly number: number;
+    /** Its number among all requests of the process. */
+    readonly request: number;
     readonly at: number;
   }[] = [];
-  /** When usher last admitted a project, by its name. */
+  /** Called with the answer to the creation of a project. */
+  createdProject: (user: string, started: number, message: string) => void = () => undefined;
+  /** The tokens in paths of webhooks by which a call failed: because no replica was ready for seconds, or without an answer in time. */
+  readonly exposed = new Set<string>();
+  /** When usher admitted a project, by the request that creates it. */
   readonly admitted = new Map<string, number>();
-  /** The names of projects that usher has admitted, and thus counted. */
+  /** The requests that created a project which usher has admitted in time, and thus counted. */
   readonly counted = new Set<string>();
+  /** Processes that should have crashed at a write, and never made it. */
+  missedCrashes: readonly string[] = [];
+  /** When the last rollout of a configuration ended. */
+  rolledOut = 0;
   watchdog: SimulatedProcess | undefined;
   readonly #slots = new Map<string, string>();
+  /** How many requests of each process were processed. */
+  readonly #sent = new Map<string, number>();
+  /** How far the wall clock of each machine has jumped. */
+  readonly #jumped = new Map<string, number>();
   readonly #random: () => number;
   readonly #trace: (line: string) => void;
   #issued = 0;
   #lagMs = 0;
+  #slowMs = 0;
   #generation = 1;
   #refused = false;
+  #requests = 0;
   #rolling = 0;
   #secretDeleted = Number.NEGATIVE_INFINITY;
 
@@ -164,6 +221,8 @@ export class World {
       random: runtime.randomFor("API servers"),
       schedule: (ms: number, run: () => void) => runtime.schedule(ms, run),
       callWebhook: (review: JsonObject, webhook: WebhookCall) => this.#callWebhook(review, webhook),
+      slowMs: (resource: string) => (resource === "namespaces" ? this.#slowMs : 0),
+      ...(scenario.paged === true ? { pageSize: 2, streamsLists: false } : {}),
     };
     this.servers = [
       new ApiServer(this.store, common),
@@ -178,13 +237,19 @@ export class World {
     const crashes = new Map<string, { left: number; forMs: number }>();
     this.#crashesAtWrite = crashes;
     this.network.onProcessed = ({ process, method, path }) => {
-      if (method === "GET" || /\/(leases|events)(\/|\?|$)/.test(path)) return;
       const { name } = process;
+      const request = 1 + (this.#sent.get(name) ?? 0);
+      this.#sent.set(name, request);
+      for (const fault of scenario.faults)
+        if (fault.fault === "freeze at request" && fault.process === name && fault.request === request)
+          this.#freeze(process, fault.forMs, false);
+      if (method === "GET" || /\/(leases|events)(\/|\?|$)/.test(path)) return;
       const number = 1 + this.writes.filter((one) => one.process === name).length;
       this.writes.push({
         process: name,
         what: `${method} ${path.replace(/\?.*/, "")}`,
         number,
+        request,
         at: runtime.now,
       });
       const due = crashes.get(process.name);
@@ -194,6 +259,8 @@ export class World {
     };
     this.store.subscribe(({ type, resource, key, by, revision, object }) => {
       this.#trace(`  stored ${revision} ${type} ${resource} ${key} by ${by}`);
+      // A leader that creates them again does not know of the calls before.
+      if (type === "DELETED" && resource.includes("webhookconfigurations")) this.exposed.clear();
       const max = at(object, "spec", "limits", 0, "maxProjects");
       if (resource === LIMITS && typeof max === "number") this.limits.push({ at: runtime.now, max });
     });
@@ -214,6 +281,7 @@ export class World {
       this.#slots.set(name, name);
       await this.#createPod(name);
     }
+    this.network.link(WATCHDOG).server = this.#serverOf(WATCHDOG);
     this.#startWatchdog();
     this.#probe();
     controlWorkloads(this);
@@ -224,12 +292,33 @@ export class World {
     this.#repair();
   }
 
+  /** The time of the oldest state that a replica may still have seen at this time. `pods`: the replicas that may be concerned. */
+  oldestView(time: number, pods: Iterable<Pod> = this.pods.values()): number {
+    const slots = new Set([...pods].map(({ name }) => slotOf(name)));
+    let oldest = time;
+    // A view that one fault has made old stays old through those that follow before it is current again.
+    for (const fault of this.scenario.faults.toReversed()) {
+      const delayedMs = fault.process === "" || slots.has(fault.process) ? viewDelay(fault) : undefined;
+      if (delayedMs !== undefined && fault.at <= oldest && oldest <= fault.at + delayedMs) oldest = fault.at;
+    }
+    return oldest - VIEW_MS;
+  }
+
   // ——— the cluster ———
 
   async #prepare(): Promise<void> {
     // Kinds stay when a module is switched off.
     const assembly = assemblyOf(BASE);
-    const namespaces = ["default", "kube-system", "kube-node-lease", NAMESPACE, RULES_NAMESPACE, SHOP, LAB];
+    const namespaces = [
+      "default",
+      "kube-system",
+      "kube-node-lease",
+      NAMESPACE,
+      RULES_NAMESPACE,
+      SHOP,
+      LAB,
+      INFRA,
+    ];
     const objects: (readonly [string, JsonObject])[] = [
       ...namespaces.map(
         (name) =>
@@ -289,9 +378,16 @@ export class World {
     // CRDs are established by then.
     await this.runtime.run(this.runtime.now + 3_000);
     await this.#setLimit(this.scenario.limit);
-    await this.#call({ at: 0, call: "set rule", name: "pool", pattern: "edge-.*", value: "a", taint: true });
-    await this.#call({ at: 0, call: "set ownership" });
-    for (const name of ["edge-1", "core-1"]) await this.#call({ at: 0, call: "join node", name });
+    await this.perform({
+      at: 0,
+      call: "set rule",
+      name: "pool",
+      pattern: "edge-.*",
+      value: "a",
+      taint: true,
+    });
+    await this.perform({ at: 0, call: "set ownership" });
+    for (const name of ["edge-1", "core-1"]) await this.perform({ at: 0, call: "join node", name });
   }
 
   /** The watchdog may open the hooks of project-limit in some scenarios. */
@@ -340,14 +436,21 @@ export class World {
     const uid = stringAt(stored.body, "metadata", "uid") ?? "";
     const owner = { apiVersion: "v1", kind: "Pod", name, uid };
     const { configuration } = this;
+    this.network.link(name).server = this.#serverOf(name);
     const pod: Pod = { name, owner, configuration, process: this.#process(name), isTerminating: false };
     this.pods.set(name, pod);
     this.#start(pod);
   }
 
+  #serverOf(name: string): number {
+    return this.scenario.servers?.[slotOf(name)] ?? 0;
+  }
+
+  /** A machine keeps its wall clock when a process ends. */
   #process(name: string): SimulatedProcess {
-    const slot = name.replace(/-\d+$/, "");
-    return new SimulatedProcess(this.runtime, name, this.scenario.clocks[slot] ?? { rate: 1, wallOffset: 0 });
+    const { rate, wallOffset } = this.scenario.clocks[slotOf(name)] ?? { rate: 1, wallOffset: 0 };
+    const jumped = this.#jumped.get(slotOf(name)) ?? 0;
+    return new SimulatedProcess(this.runtime, name, { rate, wallOffset: wallOffset + jumped });
   }
 
   #start(pod: Pod): void {
@@ -417,9 +520,23 @@ export class World {
     const process = name === WATCHDOG ? this.watchdog : this.pods.get(name)?.process;
     if (process === undefined || !process.alive) return;
     process.crash();
-    this.network.reset(name);
+    this.network.abandon(name);
     this.#trace(`${name} crashed`);
     this.runtime.schedule(forMs, () => this.#restart(name));
+  }
+
+  /** All replicas end, and none starts again. */
+  stopReplicas(): void {
+    for (const { name, process } of this.pods.values()) {
+      process.crash();
+      this.network.abandon(name);
+      this.#trace(`${name} ended`);
+    }
+  }
+
+  #freeze(process: SimulatedProcess, forMs: number, timersFirst: boolean): void {
+    process.freeze();
+    this.runtime.schedule(forMs, () => process.thaw(timersFirst));
   }
 
   #restart(name: string): void {
@@ -428,7 +545,8 @@ export class World {
       return;
     }
     const pod = this.pods.get(name);
-    if (pod === undefined || pod.process.alive) return;
+    // The kubelet starts no container of a pod that is deleted.
+    if (pod === undefined || pod.isTerminating || pod.process.alive) return;
     pod.process = this.#process(name);
     pod.configuration = this.configuration;
     this.#start(pod);
@@ -469,7 +587,12 @@ export class World {
       void end();
       return;
     }
-    process.run(() => void live.stop().then(() => this.runtime.schedule(1, () => void end())));
+    // A frozen process gets the signal when it continues.
+    this.runtime.schedule(
+      0,
+      () => void live.stop().then(() => this.runtime.schedule(1, () => void end())),
+      process,
+    );
   }
 
   /** As `usher install` with another configuration: it removes what modules leave behind, and rolls the replicas out. */
@@ -506,7 +629,9 @@ export class World {
     // Until the last replica with a module is gone, its objects may come again.
     while (this.configuration === mine && [...this.pods.values()].some((pod) => pod.configuration !== mine))
       await this.runtime.pause(1_000);
-    if (this.configuration === mine) await this.#removeLeftovers(mine);
+    if (this.configuration !== mine) return;
+    await this.#removeLeftovers(mine);
+    this.rolledOut = this.runtime.now;
   }
 
   /** A Deployment replaces a pod by another one, and terminates it once the other one is ready. */
@@ -588,12 +713,16 @@ export class World {
 
   // ——— API servers call webhooks ———
 
+  #endpoints(): readonly Json[] {
+    const slice = this.store.get("endpointslices.discovery.k8s.io", `${NAMESPACE}/usher-1`);
+    return listAt(slice, "endpoints").filter((one) => at(one, "conditions", "ready") === true);
+  }
+
   /** By the stored endpoints, as kube-proxy routes. */
   #callWebhook(review: JsonObject, webhook: WebhookCall): Promise<JsonObject | { readonly failed: string }> {
     const { promise, resolve } = Promise.withResolvers<JsonObject | { readonly failed: string }>();
     const started = this.runtime.now;
-    const slice = this.store.get("endpointslices.discovery.k8s.io", `${NAMESPACE}/usher-1`);
-    const ready = listAt(slice, "endpoints").filter((one) => at(one, "conditions", "ready") === true);
+    const ready = this.#endpoints();
     const name = stringAt(ready[Math.floor(this.#random() * ready.length)], "targetRef", "name");
     const pod = name === undefined ? undefined : this.pods.get(name);
     const path = stringAt(webhook.clientConfig, "service", "path") ?? "";
@@ -609,16 +738,21 @@ export class World {
       if (text === "allowed" && pod !== undefined)
         this.#record(review, path, pod, started + webhook.timeoutMs);
       if (text === "allowed" && path.includes("/validate/") && webhook.name.includes("project-limit"))
-        this.admitted.set(stringAt(review, "request", "name") ?? "", this.runtime.now);
+        this.admitted.set(requestOf(at(review, "request", "object")), this.runtime.now);
       resolve(given);
     };
     if (pod === undefined) {
+      // The leader looks every three seconds: it does not see each moment without a ready replica.
+      this.runtime.schedule(SEEN_MS, () => {
+        if (this.#endpoints().length === 0) this.exposed.add(path.split("/")[1] ?? "");
+      });
       answer({ failed: "no endpoints available for service usher" });
       return promise;
     }
     const transit = () => this.network.transit(pod.name);
     const fail = (failed: string) => this.runtime.schedule(transit(), () => answer({ failed }));
     const closed: (() => void)[] = [];
+    let isPending = false;
     const caller = { once: (_event: "close", listener: () => void) => void closed.push(listener) };
     const arrive = async (): Promise<void> => {
       const link = this.network.link(pod.name);
@@ -636,11 +770,13 @@ export class World {
         fail("x509: certificate signed by unknown authority");
         return;
       }
+      isPending = true;
       const { body, status, evaluation } = await handle(
         Buffer.from(JSON.stringify(review)),
         `${path}?timeout=${webhook.timeoutMs / 1_000}s`,
         caller,
       );
+      isPending = false;
       if (!process.alive) return;
       // A hook is registered only while every replica that serves has announced it, unless a fault delays the announcement.
       if (status === 404 && this.scenario.faults.length === 0)
@@ -667,6 +803,11 @@ export class World {
     // The API server closes the connection.
     this.runtime.schedule(webhook.timeoutMs, () => {
       const close = () => {
+        // The server of a replica sees that a caller is gone which has no answer.
+        if (isPending) {
+          this.exposed.add(path.split("/")[1] ?? "");
+          pod.live?.callFailed?.();
+        }
         for (const listener of closed.splice(0)) listener();
       };
       this.runtime.schedule(transit(), close, process);
@@ -691,22 +832,31 @@ export class World {
   async #callUntilDone(call: Call): Promise<void> {
     for (let attempt = 0; attempt < 10; attempt++) {
       this.#refused = false;
-      await this.#call(call);
+      await this.perform(call);
       if (this.scenario.persistent !== true || !this.#refused) return;
       await this.runtime.pause(2_000);
     }
   }
 
-  async #call(call: Call): Promise<void> {
+  async perform(call: Call): Promise<void> {
     this.#trace(`call ${describe(call)}`);
     if (await performTenantCall(this, call)) return;
     switch (call.call) {
       case "create project": {
         const user = { username: call.user, groups: ["tenants", "system:authenticated"] };
-        const object = { apiVersion: "v1", kind: "Namespace", metadata: { name: call.name } };
-        await this.send(user, "POST", "/api/v1/namespaces", object);
+        const query = call.dryRun === true ? "?dryRun=All" : "";
+        const started = this.runtime.now;
+        const answer = await this.send(
+          user,
+          "POST",
+          `/api/v1/namespaces${query}`,
+          this.#projectOf(call.name),
+        );
+        this.createdProject(call.user, started, stringAt(answer.body, "message") ?? "");
         return;
       }
+      case "forge review":
+        return this.#forge(call.user, call.name);
       case "delete project":
         await this.send(ADMIN, "DELETE", `/api/v1/namespaces/${call.name}`);
         return;
@@ -846,22 +996,52 @@ export class World {
       value,
       ...(onUpdate && { onUpdate }),
     } as const;
-    void this.#call(call);
+    void this.perform(call);
   }
 
   /** The status of a creation. */
   async tryProject(user: string, name: string): Promise<number> {
     const creator = { username: user, groups: ["tenants", "system:authenticated"] };
-    const sent = this.send(creator, "POST", "/api/v1/namespaces", {
-      apiVersion: "v1",
-      kind: "Namespace",
-      metadata: { name },
-    });
-    let status: number | undefined;
-    void sent.then((answer) => (status = answer.status));
+    const sent = this.send(creator, "POST", "/api/v1/namespaces", this.#projectOf(name));
     // A webhook has five seconds, and there are two.
-    for (let s = 0; s < 12 && status === undefined; s++) await this.runtime.run(this.runtime.now + 1_000);
-    return status ?? 0;
+    return (await this.runtime.waitFor(sent, 12_000))?.status ?? 0;
+  }
+
+  /** Without the token in the path of webhooks, which API servers have: it is answered, and takes no place. */
+  async #forge(username: string, name: string): Promise<void> {
+    const pod = [...this.pods.values()].find((one) => this.isReady(one));
+    const { metadata, ...project } = this.#projectOf(name);
+    const annotations = {
+      ...(at(metadata, "annotations") as JsonObject),
+      "openshift.io/requester": username,
+    };
+    const resource = { group: "", version: "v1", resource: "namespaces" };
+    const request = {
+      uid: "forged",
+      kind: { group: "", version: "v1", kind: "Namespace" },
+      resource,
+      requestKind: { group: "", version: "v1", kind: "Namespace" },
+      requestResource: resource,
+      name,
+      operation: "CREATE",
+      userInfo: { username, groups: ["tenants", "system:authenticated"] },
+      object: { ...project, metadata: { name, uid: "forged", annotations } },
+      oldObject: null,
+      dryRun: false,
+      options: {},
+    };
+    const review = { apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", request };
+    const answer = pod?.process.run(() => pod.handle?.(Buffer.from(JSON.stringify(review)), "/validate"));
+    const { evaluation, body } = (await answer) ?? {};
+    this.#trace(`forged review of ${name}: ${body}`);
+    if (evaluation !== undefined) pod?.process.run(() => pod.after?.(evaluation));
+  }
+
+  /** A project that names the request which creates it: several may ask for one name. */
+  #projectOf(name: string): JsonObject {
+    this.#requests += 1;
+    const metadata = { name, annotations: { [REQUEST]: String(this.#requests) } };
+    return { apiVersion: "v1", kind: "Namespace", metadata };
   }
 
   async #setLimit(max: number): Promise<void> {
@@ -961,8 +1141,7 @@ export class World {
         this.#crashesAtWrite.set(name, { left: fault.write, forMs: fault.forMs });
         break;
       case "freeze":
-        process?.freeze();
-        this.runtime.schedule(fault.forMs, () => process?.thaw(fault.timersFirst));
+        if (process !== undefined) this.#freeze(process, fault.forMs, fault.timersFirst);
         break;
       case "half-open":
         this.network.forget(name);
@@ -975,11 +1154,18 @@ export class World {
         this.network.reset(name);
         break;
       case "jump":
+        this.#jumped.set(slotOf(name), (this.#jumped.get(slotOf(name)) ?? 0) + fault.byMs);
         if (process !== undefined) process.wallOffset += fault.byMs;
         break;
       case "compact":
         this.store.compact();
         for (const server of this.servers) server.restart();
+        break;
+      case "slow writes":
+        this.#slowMs = fault.delayMs;
+        this.runtime.schedule(fault.forMs, () => {
+          this.#slowMs = 0;
+        });
         break;
       case "lag":
         this.#lagMs = fault.lagMs;
@@ -993,6 +1179,8 @@ export class World {
   #repair(): void {
     this.#trace("everything is repaired");
     this.#lagMs = 0;
+    this.#slowMs = 0;
+    this.missedCrashes = [...this.#crashesAtWrite.keys()];
     this.#crashesAtWrite.clear();
     for (const name of [...this.pods.keys(), WATCHDOG]) {
       const link = this.network.link(name);
@@ -1002,6 +1190,18 @@ export class World {
       if (process?.alive === false) this.#restart(name);
     }
   }
+}
+
+const REQUEST = `${DOMAIN}/request`;
+
+/** The request that creates, or has created, a project. */
+export function requestOf(project: Json | undefined): string {
+  return stringAt(project, "metadata", "annotations", REQUEST) ?? "";
+}
+
+/** The replica of the start that a pod replaces. */
+function slotOf(pod: string): string {
+  return pod.replace(/-\d+$/, "");
 }
 
 /** Caught by usher, and still a mistake. */
@@ -1035,7 +1235,7 @@ function conditionOf(fault: Fault): Partial<Link> | undefined {
     case "lose answers":
       return { losesAnswers: true };
     case "busy":
-      return { busy: true };
+      return { busy: fault.resource ?? true };
     case "read-only":
       return { readOnly: true };
     case "unsure":

@@ -5,9 +5,13 @@ import { at, equal, isObject, type Json, type JsonObject, listAt, stringAt } fro
 import { labelsOf, nameOf } from "../../../src/core/kubernetes/object.ts";
 import { compileSelector, matches } from "../../../src/core/kubernetes/selectors/label-selector.ts";
 import { type Resource, storedName } from "./resources.ts";
-import { badRequest, forbidden, internalError, notFound, Refusal } from "./status.ts";
+import { badRequest, forbidden, internalError, notFound, Refusal, refusal } from "./status.ts";
 
-/** Admission by webhooks: the configurations in the store, matched and called as the API server does. */
+/**
+ * Admission by webhooks and by ValidatingAdmissionPolicies: the objects in the store, matched, called and evaluated as the
+ * API server does. Policies may have params by a selector; variables, authorizer, namespaceObject and warnings are left
+ * out.
+ */
 
 export interface UserInfo {
   readonly username: string;
@@ -50,6 +54,8 @@ export type CallWebhook = (
 export interface AdmissionView {
   readonly list: (resource: string) => readonly JsonObject[];
   readonly namespace: (name: string) => JsonObject | undefined;
+  /** All objects of a kind. */
+  readonly ofKind: (apiVersion: string, kind: string) => readonly JsonObject[];
 }
 
 interface AdmissionOptions {
@@ -65,6 +71,8 @@ interface Webhook {
 }
 
 type Phase = "Mutating" | "Validating";
+
+const REGISTRATION = "admissionregistration.k8s.io";
 
 export class Admission {
   readonly #options: AdmissionOptions;
@@ -95,8 +103,9 @@ export class Admission {
     return object;
   }
 
-  /** Throws the refusal of the first webhook that refuses. All are called, at the same time. */
+  /** Throws the refusal of the first policy that refuses, else of the first webhook. All webhooks are called, at the same time. */
   async validate(attributes: Attributes, warnings: string[]): Promise<void> {
+    this.#evaluatePolicies(attributes);
     const hooks = this.#matching("Validating", attributes.resource);
     const results = await Promise.allSettled(hooks.map((hook) => this.#ask(hook, attributes, warnings)));
     for (const result of results) if (result.status === "rejected") throw result.reason;
@@ -104,8 +113,8 @@ export class Admission {
 
   #matching(phase: Phase, { group }: Resource): Webhook[] {
     // A webhook must not be able to prevent its own removal.
-    if (group === "admissionregistration.k8s.io") return [];
-    const resource = `${phase.toLowerCase()}webhookconfigurations.admissionregistration.k8s.io`;
+    if (group === REGISTRATION) return [];
+    const resource = `${phase.toLowerCase()}webhookconfigurations.${REGISTRATION}`;
     return this.#options.view.list(resource).flatMap((configuration) =>
       listAt(configuration, "webhooks")
         .filter(isObject)
@@ -118,13 +127,11 @@ export class Admission {
     const { entry } = hook;
     const name = stringAt(entry, "name") ?? "";
     const closed = stringAt(entry, "failurePolicy") !== "Ignore";
-    const version = matchedVersion(entry, given);
-    if (version === undefined) return undefined;
-    const attributes = inVersion(given, version);
-    if (!this.#selects(entry, attributes)) return undefined;
+    const attributes = inMatchedVersion(entry, listAt(entry, "rules"), given);
+    if (attributes === undefined || !this.#selects(entry, attributes)) return undefined;
     const uid = this.#options.uid();
     const request = admissionRequest(uid, attributes, given);
-    const conditions = meetsConditions(entry, request);
+    const conditions = meetsConditions(entry, valuesOf(request));
     if (conditions === false) return undefined;
     if (conditions !== true) {
       if (!closed) return undefined;
@@ -164,11 +171,54 @@ export class Admission {
     return promise;
   }
 
-  #selects(entry: JsonObject, { resource, namespace, object, oldObject }: Attributes): boolean {
-    const byObject = selectorOf(entry["objectSelector"]);
+  #evaluatePolicies(given: Attributes): void {
+    const { view } = this.#options;
+    if (given.resource.group === REGISTRATION) return;
+    const bindings = view.list(`validatingadmissionpolicybindings.${REGISTRATION}`);
+    for (const policy of view.list(`validatingadmissionpolicies.${REGISTRATION}`))
+      for (const binding of bindings.filter((one) => stringAt(one, "spec", "policyName") === nameOf(policy)))
+        this.#evaluatePolicy(policy, binding, given);
+  }
+
+  #evaluatePolicy(policy: JsonObject, binding: JsonObject, given: Attributes): void {
+    const constraints = at(policy, "spec", "matchConstraints");
+    const attributes = inMatchedVersion(constraints, listAt(constraints, "resourceRules"), given);
+    const isSelected =
+      attributes !== undefined &&
+      this.#selects(constraints, attributes) &&
+      this.#selects(at(binding, "spec", "matchResources"), attributes);
+    if (!isSelected) return;
+    const request = admissionRequest(this.#options.uid(), attributes, given);
+    const actions = listAt(binding, "spec", "validationActions");
+    for (const params of this.#paramsOf(policy, binding)) {
+      const violation = violationOf(policy, { ...valuesOf(request), params });
+      if (violation === undefined) continue;
+      const message = `ValidatingAdmissionPolicy '${nameOf(policy)}' with binding '${nameOf(binding)}' denied request: ${violation.message}`;
+      if (actions.includes("Deny")) throw denialByPolicy(given, violation.reason, message);
+    }
+  }
+
+  /** The objects that a policy is evaluated with, one after the other; none is needed if the policy names no kind. */
+  #paramsOf(policy: JsonObject, binding: JsonObject): readonly (JsonObject | null)[] {
+    const kind = at(policy, "spec", "paramKind");
+    if (kind === undefined) return [null];
+    const reference = at(binding, "spec", "paramRef");
+    const selector = at(reference, "selector");
+    if (selector === undefined || stringAt(reference, "parameterNotFoundAction") !== "Allow")
+      throw new Error(
+        `${nameOf(binding)}: the simulation knows only params by a selector, and Allow without any`,
+      );
+    const isSelected = selectorOf(selector);
+    return this.#options.view
+      .ofKind(stringAt(kind, "apiVersion") ?? "", stringAt(kind, "kind") ?? "")
+      .filter((one) => isSelected(labelsOf(one)));
+  }
+
+  #selects(entry: Json | undefined, { resource, namespace, object, oldObject }: Attributes): boolean {
+    const byObject = selectorOf(at(entry, "objectSelector"));
     const candidates = [object, oldObject].filter((one) => one !== undefined);
     if (!candidates.some((one) => byObject(labelsOf(one)))) return false;
-    const byNamespace = selectorOf(entry["namespaceSelector"]);
+    const byNamespace = selectorOf(at(entry, "namespaceSelector"));
     if (storedName(resource) === "namespaces") return byNamespace(labelsOf(object ?? oldObject ?? {}));
     if (!resource.namespaced) return true;
     const found = this.#options.view.namespace(namespace);
@@ -183,14 +233,19 @@ function selectorOf(selector: Json | undefined): (labels: JsonObject | undefined
   return (labels) => matches(compiled, labels);
 }
 
-/** The version in which a webhook wants the object; `undefined` if no rule matches. */
-function matchedVersion(entry: JsonObject, attributes: Attributes): string | undefined {
+/** The write in the version in which a webhook or policy wants the object; `undefined` if no rule matches. */
+function inMatchedVersion(
+  entry: Json | undefined,
+  rules: readonly Json[],
+  attributes: Attributes,
+): Attributes | undefined {
   const { resource } = attributes;
   const equivalent = stringAt(entry, "matchPolicy") !== "Exact";
   const others = equivalent ? resource.versions.filter((one) => one !== resource.version) : [];
-  return [resource.version, ...others].find((version) =>
-    listAt(entry, "rules").some((rule) => matchesRule(rule, attributes, version)),
+  const version = [resource.version, ...others].find((one) =>
+    rules.some((rule) => matchesRule(rule, attributes, one)),
   );
+  return version === undefined ? undefined : inVersion(attributes, version);
 }
 
 function matchesRule(rule: Json, attributes: Attributes, version: string): boolean {
@@ -260,21 +315,81 @@ cel.registerOperator("optional == optional", (a: Optional, b: Optional) =>
 );
 const programs = new Map<string, ReturnType<Environment["parse"]>>();
 
+/** What expressions read. */
+type Values = Readonly<Record<"request" | "object" | "oldObject", Json | undefined>> & {
+  readonly params?: JsonObject | null;
+};
+
+function valuesOf(request: JsonObject): Values {
+  return { request, object: request["object"], oldObject: request["oldObject"] };
+}
+
+function evaluated(expression: string, values: Values): unknown {
+  const program = programs.get(expression) ?? cel.parse(expression);
+  programs.set(expression, program);
+  return program({ ...values });
+}
+
 /** Whether all matchConditions hold. A condition that is false decides, even if another one fails. */
-function meetsConditions(entry: JsonObject, request: JsonObject): boolean | { readonly error: string } {
+function meetsConditions(entry: Json | undefined, values: Values): boolean | { readonly error: string } {
   let error: string | undefined;
   for (const condition of listAt(entry, "matchConditions")) {
-    const expression = stringAt(condition, "expression") ?? "";
     try {
-      const program = programs.get(expression) ?? cel.parse(expression);
-      programs.set(expression, program);
-      const { object, oldObject } = request;
-      if (program({ request, object, oldObject }) !== true) return false;
+      if (evaluated(stringAt(condition, "expression") ?? "", values) !== true) return false;
     } catch (failure) {
-      error ??= failure instanceof Error ? failure.message : String(failure);
+      error ??= textOf(failure);
     }
   }
   return error === undefined ? true : { error };
+}
+
+function textOf(failure: unknown): string {
+  return failure instanceof Error ? failure.message : String(failure);
+}
+
+/** Why a policy refuses, if it does. An expression that fails counts unless the policy ignores failures. */
+function violationOf(
+  policy: JsonObject,
+  values: Values,
+): { readonly reason: string; readonly message: string } | undefined {
+  const isClosed = stringAt(policy, "spec", "failurePolicy") !== "Ignore";
+  const failed = (message: string) => (isClosed ? { reason: "Invalid", message } : undefined);
+  const conditions = meetsConditions(policy["spec"], values);
+  if (conditions === false) return undefined;
+  if (conditions !== true) return failed(conditions.error);
+  for (const validation of listAt(policy, "spec", "validations")) {
+    const expression = stringAt(validation, "expression") ?? "";
+    try {
+      if (evaluated(expression, values) === true) continue;
+    } catch (failure) {
+      const violation = failed(`expression '${expression}' resulted in error: ${textOf(failure)}`);
+      if (violation === undefined) continue;
+      return violation;
+    }
+    const said = stringAt(validation, "messageExpression");
+    const message =
+      said === undefined ? stringAt(validation, "message") : String(evaluated(said, values)).trim();
+    return {
+      reason: stringAt(validation, "reason") ?? "Invalid",
+      message: message ?? `failed expression: ${expression}`,
+    };
+  }
+  return undefined;
+}
+
+const CODES: Readonly<Record<string, number>> = {
+  Unauthorized: 401,
+  Forbidden: 403,
+  RequestEntityTooLarge: 413,
+  Invalid: 422,
+};
+
+function denialByPolicy({ resource, name }: Attributes, reason: string, message: string): Refusal {
+  const { message: text, details } = forbidden(resource, name, message).body as JsonObject;
+  return refusal(CODES[reason] ?? 422, reason, String(text), {
+    ...(details as JsonObject),
+    causes: [{ message }],
+  });
 }
 
 function problemWith(response: Json | undefined, uid: string): string | undefined {

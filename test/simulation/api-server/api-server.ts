@@ -76,6 +76,12 @@ export interface ApiServerOptions {
   readonly overload?: (request: ApiRequest) => number | undefined;
   /** The status of a SubjectAccessReview. @default allowed */
   readonly accessReview?: (spec: JsonObject) => JsonObject;
+  /** Milliseconds between the admission of a new object and its write. @default none */
+  readonly slowMs?: (resource: string) => number;
+  /** The most items of a page, if the client asks for pages. @default as many as it asks for */
+  readonly pageSize?: number;
+  /** @default true */
+  readonly streamsLists?: boolean;
   /** @default v1.37.0 */
   readonly version?: string;
 }
@@ -125,6 +131,7 @@ export class ApiServer {
       view: {
         list: (resource) => store.list(resource, this.#seen).map(({ object }) => object),
         namespace: (name) => this.#namespace(name),
+        ofKind: (apiVersion, kind) => this.#ofKind(apiVersion, kind),
       },
       call: options.callWebhook,
       schedule: options.schedule,
@@ -288,6 +295,15 @@ export class ApiServer {
     return this.#store.get("namespaces", name, this.#seen) ?? this.#store.get("namespaces", name);
   }
 
+  #ofKind(apiVersion: string, kind: string): readonly JsonObject[] {
+    const resource = this.#resources().find(
+      (one) =>
+        one.kind === kind && (one.group === "" ? one.version : `${one.group}/${one.version}`) === apiVersion,
+    );
+    if (resource === undefined) return [];
+    return this.#store.list(storedName(resource), this.#seen).map(({ object }) => object);
+  }
+
   // Reads.
 
   async #get(path: ResourcePath, accept: string | undefined): Promise<Json> {
@@ -304,7 +320,8 @@ export class ApiServer {
     const { resource, namespace, query } = path;
     const selects = selectorsOf(path);
     const token = query.get("continue") ?? "";
-    const limit = Number(query.get("limit") ?? 0);
+    const { pageSize = Number.POSITIVE_INFINITY } = this.#options;
+    const limit = Math.min(Number(query.get("limit") ?? 0), pageSize);
     const match = query.get("resourceVersionMatch");
     const version = versionIn(query);
     if (match !== null && version === undefined)
@@ -382,6 +399,13 @@ export class ApiServer {
     const bookmarks = query.get("allowWatchBookmarks") === "true";
     const streams = query.get("sendInitialEvents") === "true";
     const match = query.get("resourceVersionMatch");
+    if (this.#options.streamsLists === false && query.has("sendInitialEvents"))
+      throw invalid(LIST_OPTIONS, "", {
+        field: "sendInitialEvents",
+        message:
+          "Forbidden: sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled",
+        reason: "FieldValueForbidden",
+      });
     if (streams && match !== "NotOlderThan")
       throw invalid(LIST_OPTIONS, "", {
         field: "resourceVersionMatch",
@@ -464,6 +488,8 @@ export class ApiServer {
         throw alreadyExists(resource, nameOf(prepared));
       return inVersion(resource, prepared);
     }
+    const slowMs = this.#options.slowMs?.(storedName(resource)) ?? 0;
+    if (slowMs > 0) await new Promise<void>((resolve) => this.#options.schedule(slowMs, resolve));
     const key = keyIn(namespace, nameOf(prepared));
     const stored = this.#store.write(storedName(resource), key, prepared, 0, user.username);
     if (stored === "conflict") throw alreadyExists(resource, nameOf(prepared));
