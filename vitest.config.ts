@@ -4,7 +4,9 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 const CLUSTER = ["test/cluster/**/*.test.ts", "test/e2e/**/*.test.ts", "test/image/**/*.test.ts"];
 
 /** What a busy machine would fail: timeouts are part of what is tested. */
-const ALONE = ["test/e2e/project-limit-burst.test.ts"];
+const ALONE = ["project-limit-burst", "counting", "enforcement-bypass", "objects-at-the-limit"].map(
+  (name) => `test/e2e/${name}.test.ts`,
+);
 
 /** Beside kube-scheduler's own filters, which are built first. */
 const ORACLE = ["test/scheduling/**/*.test.ts"];
@@ -12,11 +14,14 @@ const ORACLE = ["test/scheduling/**/*.test.ts"];
 /** The page of the dashboard, in Chromium. */
 const BROWSER = ["test/dashboard/**/*.test.ts"];
 
+/** Whole replicas in simulated time: only work, and no waiting. `npm test` runs them beside everything else. */
+const SIMULATION = ["test/simulation/simulation.test.ts"];
+
 /** By `npm run test:long` alone. */
 const LONG = ["test/chaos/**/*.test.ts"];
 
 /**
- * Much of a file is waiting for controllers, leases and grace periods, some for a minute and a half: five at a time keep two cores busy.
+ * Much of a file is waiting for controllers, leases and grace periods, some for a minute and a half: five at a time keep two cores busy, with the simulation beside them.
  * The quick tests have run before.
  */
 const WITH_CONTROL_PLANE = 5;
@@ -30,6 +35,7 @@ const CONTROL_PLANE = {
 
 /** Those that take longest, so that no worker begins one of them when the others are done; `npm test` names the first ten. */
 const LONGEST = [
+  "test/simulation/simulation",
   "test/dashboard/views",
   "test/dashboard/changes",
   "test/e2e/node-guard-enable",
@@ -56,12 +62,10 @@ const LONGEST = [
   "test/e2e/pod-os-nodes",
   "test/e2e/certificates",
   "test/cluster/lifetime",
-  "test/e2e/counting",
   "test/e2e/node-guard-kept",
   "test/e2e/project-limit",
   "test/e2e/placement-objects",
   "test/e2e/closed-policy",
-  "test/e2e/enforcement-bypass",
   "test/e2e/placement-updates",
   "test/e2e/first-rule",
   "test/e2e/pod-security",
@@ -97,7 +101,7 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["src/**/*.test.ts", "test/**/*.test.ts"],
-          exclude: [...CLUSTER, ...ORACLE, ...BROWSER, ...LONG],
+          exclude: [...CLUSTER, ...ORACLE, ...BROWSER, ...SIMULATION, ...LONG],
           testTimeout: 30_000,
           // Files share what they import: that took longer than the tests themselves. Much of those is waiting for timers and other
           // processes, so that one file more than cores keeps both busy.
@@ -127,6 +131,16 @@ export default defineConfig({
           expect: { poll: { timeout: 30_000 } },
           isolate: false,
           // Beside the tests with a control plane, which wait much.
+          maxWorkers: WITH_CONTROL_PLANE,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "simulation",
+          include: SIMULATION,
+          // With the lowest priority, whenever other tests wait.
           maxWorkers: WITH_CONTROL_PLANE,
           sequence: { groupOrder: 1 },
         },

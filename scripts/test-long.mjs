@@ -32,6 +32,7 @@ const PARTS = {
     "e2e/certificate-installs",
     "e2e/compile",
     "e2e/faults",
+    "e2e/gitops",
     "e2e/helm",
     "e2e/node-guard-enable",
     "e2e/placement-drift",

@@ -3,11 +3,14 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { environment, root, run, setup } from "./setup.mjs";
+import { environment, root, setup } from "./setup.mjs";
 
 const node = setup();
-const results = join(root, "node_modules", ".test-results.json");
-rmSync(results, { force: true });
+/** Where each run of tests leaves its counts. */
+const results = ["tests", "simulation"].map((name) =>
+  join(root, "node_modules", `.test-results-${name}.json`),
+);
+for (const file of results) rmSync(file, { force: true });
 
 const checks = [
   ["lint and format", "@biomejs/biome/bin/biome", ["check", "."]],
@@ -47,6 +50,19 @@ async function check([name, command, args]) {
   report(name, code ?? 3, started);
 }
 
+const [ofTests, ofSimulation] = results;
+const reporters = (file) => ["--reporter=default", "--reporter=json", `--outputFile.json=${file}`];
+const given = process.argv.slice(2);
+/** What is asked for by name may be in one of both runs alone. */
+const some = given.length > 0 ? ["--passWithNoTests"] : [];
+
+// Whole replicas in simulated time only need a processor: with the lowest priority, whenever everything else waits.
+const simulation = check([
+  "simulation",
+  "vitest/vitest.mjs",
+  ["run", "--project=simulation", ...some, ...reporters(ofSimulation), ...given],
+]);
+
 const waiting = [...checks];
 await Promise.all(
   Array.from({ length: AT_A_TIME }, async () => {
@@ -56,21 +72,34 @@ await Promise.all(
 
 head("tests");
 const started = Date.now();
-const code = run(node, "vitest/vitest.mjs", [
-  "run",
-  "--reporter=default",
-  "--reporter=json",
-  "--reporter=./scripts/longest-files.mjs",
-  `--outputFile.json=${results}`,
-  ...process.argv.slice(2),
-]);
-report("tests", code, started);
+const tests = spawn(
+  node,
+  [
+    join(root, "node_modules", "vitest/vitest.mjs"),
+    ...["run", "--project=!simulation", ...some],
+    ...[...reporters(ofTests), "--reporter=./scripts/longest-files.mjs"],
+    ...given,
+  ],
+  { cwd: root, stdio: "inherit", env: environment(node) },
+);
+const [code] = await once(tests, "close");
+report("tests", code ?? 3, started);
+await simulation;
 
-const counts = existsSync(results)
-  ? JSON.parse(readFileSync(results, "utf8"))
-  : { numPassedTests: 0, numFailedTests: 1, numPendingTests: 0 };
+const counts = results.map((file) =>
+  existsSync(file)
+    ? JSON.parse(readFileSync(file, "utf8"))
+    : {
+        numTotalTests: 0,
+        numPassedTests: 0,
+        numFailedTests: Math.min(1, failed.length),
+        numPendingTests: 0,
+      },
+);
+const sum = (figure) => counts.reduce((total, one) => total + one[figure], 0);
+if (sum("numTotalTests") === 0 && failed.length === 0) failed.push(`no test in ${given.join(" ")}`);
 console.log(failed.length === 0 ? "\nAll steps passed." : `\nFailed: ${failed.join(", ")}.`);
 // Tests that need an unavailable control plane are not run, and that must be visible.
-const left = counts.numPendingTests > 0 ? `, ${counts.numPendingTests} skipped` : "";
-console.log(`${counts.numPassedTests} passed, ${counts.numFailedTests} failed${left}`);
+const left = sum("numPendingTests") > 0 ? `, ${sum("numPendingTests")} skipped` : "";
+console.log(`${sum("numPassedTests")} passed, ${sum("numFailedTests")} failed${left}`);
 process.exit(failed.length === 0 ? 0 : 1);
