@@ -190,7 +190,7 @@ describeCluster("pods that run for real", (cluster) => {
       return existsSync(join(found, "pid")) && found;
     });
     const first = async () => listAt(await status("asked"), "containerStatuses")[0];
-    expect(at(await first(), "ready")).toBe(false);
+    await eventually("it not ready", async () => at(await first(), "ready") === false);
     writeFileSync(join(state, "ready"), "");
     await eventually("it ready", async () => at(await first(), "ready") === true);
     writeFileSync(join(state, "ill"), "");

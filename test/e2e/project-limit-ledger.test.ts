@@ -1,5 +1,5 @@
 // Leaks from the ledger of project-limit, with three installed replicas and the real API server.
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { at, stringAt } from "../../src/core/json.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import type { Cluster } from "../cluster/cluster.ts";
@@ -60,6 +60,10 @@ describeOwnCluster("the ledger of projects", { images: IMAGES }, (cluster) => {
     // Continuous requests of an API server until the path has been replaced and is in use.
     const stopped = new AbortController();
     const stream = creations(cluster(), tenant("steady", 150), stopped.signal);
+    onTestFinished(async () => {
+      stopped.abort();
+      await stream.catch(() => undefined);
+    });
 
     const [denied, gone, exists, first, second, late, killed] = [
       tenant("denied", 1),
@@ -143,7 +147,7 @@ describeOwnCluster("the ledger of projects", { images: IMAGES }, (cluster) => {
     const other = await create(cluster(), "Namespace", late, "late-2");
     expect(stringAt(other.body, "message")).toContain("user late cannot create more than 1 project(s)");
 
-    for (const user of [...leaked, loser])
+    for (const user of [...leaked, loser, "victim"])
       await eventually(
         `the place of ${user}`,
         async () => (await ledgerOf(cluster(), user)).length === 0,
@@ -157,10 +161,10 @@ describeOwnCluster("the ledger of projects", { images: IMAGES }, (cluster) => {
     );
     expect(await ledgerOf(cluster(), "late")).toEqual(["late-1"]);
     expect(await ledgerOf(cluster(), raced ?? "")).toEqual(["raced"]);
-    expect((await attempt(cluster(), "Namespace", denied, "denied-3")).status).toBe(201);
+    expect(await attempt(cluster(), "Namespace", denied, "denied-3")).toMatchObject({ status: 201 });
 
     for (const name of ["victim-1", "victim-2", "victim-3"])
-      expect((await attempt(cluster(), "Namespace", victim, name)).status, name).toBe(201);
+      expect(await attempt(cluster(), "Namespace", victim, name), name).toMatchObject({ status: 201 });
     await eventually(
       "another path",
       async () => (await calledWebhook(cluster())).token !== shown.token,

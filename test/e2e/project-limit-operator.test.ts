@@ -19,6 +19,9 @@ const FLOW = "/apis/flowcontrol.apiserver.k8s.io/v1";
 const { namespace, name } = OPERAND;
 
 const SIGNED = "service.beta.openshift.io/serving-cert-secret-name";
+const OPERAND_PODS = `${PATHS.pods}?labelSelector=${Object.entries(OPERAND.podLabels)
+  .map(([key, value]) => `${key}%3D${value}`)
+  .join(",")}`;
 const INJECTED = "service.beta.openshift.io/inject-cabundle";
 const OPENED = [{ op: "replace", path: "/webhooks/0/failurePolicy", value: "Ignore" }];
 
@@ -179,6 +182,8 @@ describeOwnCluster("the operator of project limits", {}, (cluster) => {
     });
     await gone();
     await serviceCa?.stop();
+    // The next operand would begin with the Secret of this issuer.
+    await eventually("the Secret to be gone", async () => (await stage.read(PATHS.secret)) === undefined);
   });
 
   test("with cert-manager's own certificate, as a Deployment; deleted with the operator, everything goes too", async () => {
@@ -211,6 +216,8 @@ describeOwnCluster("the operator of project limits", {}, (cluster) => {
     eventually("everything to be gone", async () => {
       const paths = [...EDITS.map(([path]) => path), PATHS.deployment, PATHS.certificate];
       const left = await Promise.all(paths.map((path) => stage.read(path)));
-      return left.every((one) => one === undefined);
+      // A pod that is still ending would answer the next operand's calls, with its own certificate.
+      const pods = listAt(await stage.read(OPERAND_PODS), "items");
+      return left.every((one) => one === undefined) && pods.length === 0;
     });
 });

@@ -50,6 +50,8 @@ export class EgressProxy {
     this.#server.on("connect", (request: IncomingMessage, client: Duplex, head: Buffer) => {
       this.#open.add(client);
       client.once("close", () => this.#open.delete(client));
+      // Also a refused connection may be reset: an API server ends it while it stops.
+      client.on("error", () => client.destroy());
       const port = routes.resolve(request.url ?? "");
       if (port === undefined) client.end(`HTTP/1.1 502 no route to ${request.url}\r\n\r\n`);
       else splice(client, head, port);

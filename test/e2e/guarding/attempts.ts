@@ -121,8 +121,8 @@ export function attemptTests(stage: GuardStage, cluster: () => Cluster): void {
   });
 
   test("rows 61 and 65: a node label takes effect immediately, a namespace label has no effect", async () => {
-    // Too small for the pods that steering.ts keeps pending: they would be created again when this node goes.
-    await cluster().createNode("cp-late", { capacity: { cpu: "4", memory: "8Gi", pods: "10" } });
+    // Without room for pods: before the label, the scheduler may bind a pod of steering.ts there, and the guard would refuse it after.
+    await cluster().createNode("cp-late", { capacity: { cpu: "4", memory: "8Gi", pods: "0" } });
     await cluster().call("PATCH", "/api/v1/nodes/cp-late", { metadata: { labels: { [ROLE]: "" } } });
     expect((await stage.pod({ ...SPEC, nodeName: "cp-late" })).status).toBe(403);
     await cluster().call("DELETE", "/api/v1/nodes/cp-late");
