@@ -687,4 +687,11 @@ export const MUTANTS: readonly Mutant[] = [
     by: "const host = deadline;",
     found: "the replicas start together",
   },
+  {
+    name: "the status of protected nodes is not written again when the fallback changes",
+    file: "src/modules/node-guard/status/reconciler.ts",
+    text: "if (FALLBACK_RESOURCES.has(resource)) return policyKeys(context.view);",
+    by: "",
+    found: 8,
+  },
 ];

@@ -569,7 +569,23 @@ export function wrongPolicyStatus(world: World): string | undefined {
         return `the status of ${what} has the conditions ${types.join(", ")}, and its module is ${isOn ? "on" : "off"}`;
     }
   }
-  return undefined;
+  return wrongFallbackStatus(world);
+}
+
+/** Policies of the API server refuse what the group refuses, unless the configuration says otherwise, and the status says so. */
+function wrongFallbackStatus(world: World): string | undefined {
+  const { store, configuration, history } = world;
+  const policy = store.get(GUARDS, "cluster");
+  if (policy === undefined || !moduleIsOn(configuration, "node-guard")) return undefined;
+  const now = clockOfLeader(world);
+  const mode = stringAt(policy, "spec", "groups", 0, "mode") ?? "";
+  const modes = weakened(mode, history?.now(OVERRIDES) ?? new Map(), [now - RECENT_MS, now]);
+  const settings = at((configuration.modules ?? {}) as JsonObject, "node-guard");
+  const isInForce = at(settings, "fallback") !== false && modes[0] === "Enable";
+  const group = listAt(policy, "status", "groups").find((one) => stringAt(one, "name") === "core");
+  return at(group, "fallback") === isInForce || modes.length > 1
+    ? undefined
+    : `the status of the group in mode ${modes[0]} says that its fallback is in force: ${at(group, "fallback")}`;
 }
 
 function clockOfLeader({ pods }: World): number {
