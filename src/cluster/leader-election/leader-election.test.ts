@@ -138,6 +138,27 @@ test("a leader whose renewal conflicts stops leading at once, not at its next at
   await lease.stop();
 });
 
+test("a leader keeps leading while others edit its lease before each renewal", async () => {
+  const server = new TestApiServer();
+  const events: string[] = [];
+  const lease = candidate(server, "a", events, { ...TIMES, renewDeadlineMs: 1_000, retryMs: 200 });
+  await until(() => lease.leading);
+  let edits = 0;
+  // Another client writes the lease between the read and the renewal of a leader that waits for its next attempt.
+  const editing = setInterval(() => {
+    const live = server.objects.get(PATH);
+    if (live !== undefined) server.put(PATH, { ...live, metadata: { labels: { edit: `${++edits}` } } });
+  }, 40);
+  try {
+    await later(1_600);
+  } finally {
+    clearInterval(editing);
+  }
+  expect(server.count("PUT 409")).toBeGreaterThan(5);
+  expect(events).toEqual(["a leads"]);
+  await lease.stop();
+});
+
 test("a deleted lease is created again by its leader, and no other candidate leads meanwhile", async () => {
   const server = new TestApiServer();
   const events: string[] = [];

@@ -178,12 +178,11 @@ export class LeaderElection {
     // A creation is answered 404 where the namespace does not exist.
     const raced = response.status === 409 || (!create && isNotFound(response, this.#options.name));
     if (!raced) return this.#report(responseMessage(`lease ${this.#options.name}`, response));
-    // Another candidate was faster, or the Lease was deleted: a leader must know at once.
+    // Another candidate was faster, the Lease was deleted, or others have edited it: a leader must know at once.
     const found = await this.#read();
     if (typeof found === "string") return this.#report(found);
     const then = this.#observe(found);
-    const isMissing = then.step === "write" && then.resourceVersion === undefined;
-    return isMissing && (await this.#write(then));
+    return then.step === "write" && (await this.#write(then));
   }
 
   /** Calls back on changes of leadership. */

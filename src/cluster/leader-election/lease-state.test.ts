@@ -46,8 +46,13 @@ describe("the next step", () => {
     expect(leaseStep(state, 20_000)).toEqual({ step: "read" });
     expect(leaseWait(state, 34_600)).toBe(400);
     state = leaseRead(leaseUncertain(state), undefined, 21_000);
+    state = leaseRead(state, undefined, 35_999);
     expect(leaseStep(state, 35_999)).toEqual({ step: "read" });
+    state = leaseRead(state, undefined, 36_000);
     expect(leaseStep(state, 36_000)).toMatchObject({ step: "write", resourceVersion: undefined });
+    // A creation that failed is repeated at once.
+    state = leaseRead(leaseUncertain(state), undefined, 36_010);
+    expect(leaseStep(state, 36_010)).toMatchObject({ step: "write", resourceVersion: undefined });
   });
 
   test("creates its own deleted lease at once, unless another candidate may have acquired it", () => {

@@ -54,7 +54,7 @@ export interface LeaseState {
   readonly heldSince: number | undefined;
   /**
    * Whether another candidate may lead without a Lease: the last Lease that was read had another holder. If the Lease is
-   * deleted, that holder still leads, and creates it again when it renews.
+   * deleted, that holder still leads, and creates it again when it renews, or is gone after the lease's duration.
    */
   readonly hasRival: boolean;
 }
@@ -68,11 +68,14 @@ export function leaseRead(state: LeaseState, record: LeaseRecord | undefined, no
   const same =
     state.observed !== undefined && state.observed.record?.resourceVersion === record?.resourceVersion;
   const isOther = record?.holder !== state.identity;
+  const since = same ? (state.observed?.since ?? now) : now;
+  const isGone = record === undefined && now - since >= state.times.durationMs;
   // Another candidate may have acquired the lease of a former leader before it was deleted.
-  const mayHaveRival = state.hasRival || (state.heldSince !== undefined && !isLeader(state, now));
+  const mayHaveRival =
+    !isGone && (state.hasRival || (state.heldSince !== undefined && !isLeader(state, now)));
   return {
     ...state,
-    observed: { record, since: same ? (state.observed?.since ?? now) : now },
+    observed: { record, since },
     heldSince: isOther ? undefined : state.heldSince,
     hasRival: record === undefined ? mayHaveRival : isOther,
   };
@@ -106,10 +109,10 @@ export type LeaseStep =
 
 /** The next step. */
 export function leaseStep(state: LeaseState, now: number): LeaseStep {
-  const { observed, identity, hasRival, times } = state;
+  const { observed, identity, hasRival } = state;
   if (observed === undefined) return { step: "read" };
   const { record, since } = observed;
-  if (record === undefined && hasRival && now - since < times.durationMs) return { step: "read" };
+  if (record === undefined && hasRival) return { step: "read" };
   if (record === undefined)
     return { step: "write", resourceVersion: undefined, transitions: 0, acquires: true };
   const { resourceVersion, transitions, holder } = record;
