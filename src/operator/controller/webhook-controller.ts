@@ -21,10 +21,9 @@ import {
   withCloudExpressions,
   withInjectedBundle,
   withPublishedBundle,
+  withStoredEntries,
 } from "../webhooks/deviation.ts";
 import { closedEvent, FORGET_OPENED, openedNote } from "../webhooks/opened.ts";
-import { serviceEndpoints } from "../webhooks/service-endpoints.ts";
-import { isOnStandby } from "../webhooks/standby.ts";
 import { SupportedHooks } from "../webhooks/supported-hooks.ts";
 import type { Drift } from "./drift.ts";
 import type { Repairs } from "./repairs.ts";
@@ -175,7 +174,7 @@ export class WebhookController {
   async #register(plain: JsonObject, may: () => boolean): Promise<boolean> {
     const { certificates, repairs, log } = this.#options;
     const { bundle, injected, announced = true } = certificates;
-    if ((bundle === undefined && injected === undefined) || !(await this.#isReady()) || !may()) return false;
+    if ((bundle === undefined && injected === undefined) || !this.#supported.isReady || !may()) return false;
     // Without entries it causes no calls, and gives every replica the path token of future entries.
     const wanted = announced ? this.#trusting(plain, undefined) : { ...plain, webhooks: [] };
     await repairs.write(wanted, undefined, webhookDeviations);
@@ -194,13 +193,18 @@ export class WebhookController {
 
   /** Whether it is as desired now, or can't be. */
   async #repair(plain: JsonObject, live: JsonObject, may: () => boolean): Promise<boolean> {
-    const opened = openedNote(live);
-    // Opened, or on standby, because no replica is ready: before one is, the watchdog would do it again.
-    if ((opened !== undefined || isOnStandby(live)) && !(await this.#isReady())) {
-      await this.#repairOpened(plain, live, may);
+    const { certificates } = this.#options;
+    if (!this.#supported.isReady) {
+      await this.#write(this.#trusting(withStoredEntries(plain, live), live), live, may);
       return false;
     }
-    if (!(await this.#repairClosed(plain, live, may))) return false;
+    const waits = listAt(live, "webhooks").length === 0 && certificates.announced === false;
+    const trusting = waits ? { ...plain, webhooks: [] } : this.#trusting(plain, live);
+    const wanted = withCloudExpressions(trusting, live);
+    if (!(await this.#write(wanted, live, may))) return false;
+    // An entry that is to be fail-closed stays fail-open until the injector has run.
+    if (waits || !equal(failurePolicies(wanted), failurePolicies(plain))) return false;
+    const opened = openedNote(live);
     if (opened === undefined) return true;
     // The annotation is removed last: if this attempt is interrupted, by a conflict or by another leader, the next one
     // finds it and reports the event.
@@ -212,56 +216,15 @@ export class WebhookController {
     return true;
   }
 
-  /**
-   * Only what keeps replicas from becoming ready: entries that are not wanted any more are removed, and the others get the
-   * bundle with the CA of the replicas' certificate. No entry is closed.
-   */
-  async #repairOpened(plain: JsonObject, live: JsonObject, may: () => boolean): Promise<void> {
-    const { objects, log } = this.#options;
-    const wanted = new Map(
-      listAt(this.#trusting(plain, live), "webhooks").map((entry) => [at(entry, "name"), entry]),
-    );
-    const entries = listAt(live, "webhooks");
-    const value = entries.flatMap((entry) => {
-      const clientConfig = at(wanted.get(at(entry, "name")), "clientConfig");
-      return clientConfig === undefined ? [] : [{ ...(entry as JsonObject), clientConfig }];
-    });
-    if (equal(value, [...entries]) || !may()) return;
-    if (await objects.patch(live, [{ op: "replace", path: "/webhooks", value }]))
-      log.info({ object: describeObject(plain) }, "webhook configuration repaired, without closing it");
-  }
-
-  async #repairClosed(plain: JsonObject, live: JsonObject, may: () => boolean): Promise<boolean> {
-    const { certificates, repairs, log } = this.#options;
-    const isFirst = listAt(live, "webhooks").length === 0;
-    const waits = isFirst && certificates.announced === false;
-    const trusting = waits ? { ...plain, webhooks: [] } : this.#trusting(plain, live);
-    const wanted = await this.#closedOnceReady(withCloudExpressions(trusting, live), live);
-    // An entry that is to be fail-closed stays fail-open until the injector has run, and until a replica is ready.
-    const isFinal = !waits && equal(failurePolicies(wanted), failurePolicies(plain));
+  /** False if it must not write. */
+  async #write(wanted: JsonObject, live: JsonObject, may: () => boolean): Promise<boolean> {
+    const { repairs, log } = this.#options;
     const deviations = webhookDeviations(wanted, live);
-    if (deviations.length === 0 || repairs.isInVain(wanted, live)) return isFinal;
+    if (deviations.length === 0 || repairs.isInVain(wanted, live)) return true;
     if (!may()) return false;
     await repairs.write(wanted, live, webhookDeviations);
     log.info({ object: describeObject(wanted), deviations }, "webhook configuration repaired");
-    return isFinal;
-  }
-
-  /** Without a ready replica no entry becomes fail-closed that is not: such as that of a policy that was written while none was ready. */
-  async #closedOnceReady(wanted: JsonObject, live: JsonObject): Promise<JsonObject> {
-    const isClosed = (entry: Json) => at(entry, "failurePolicy") !== "Ignore";
-    const closed = new Set(
-      listAt(live, "webhooks")
-        .filter(isClosed)
-        .map((entry) => at(entry, "name")),
-    );
-    const closes = (entry: Json) => isClosed(entry) && !closed.has(at(entry, "name"));
-    const entries = listAt(wanted, "webhooks");
-    if (!entries.some(closes) || (await this.#isReady())) return wanted;
-    const webhooks = entries.map((entry) =>
-      closes(entry) ? { ...(entry as JsonObject), failurePolicy: "Ignore" } : entry,
-    );
-    return { ...wanted, webhooks };
+    return true;
   }
 
   /** From the moment at which every published bundle was seen to have it. */
@@ -280,13 +243,6 @@ export class WebhookController {
     return typeof this.#trust === "object"
       ? { forMs: this.#options.clock() - this.#trust.since }
       : this.#trust;
-  }
-
-  /** Whether the Service has a ready endpoint: nothing is registered before that. */
-  async #isReady(): Promise<boolean> {
-    const { assembly, client, service = OWN_NAMES.service } = this.#options;
-    const { endpoints } = await serviceEndpoints(client, assembly.installation.namespace, service);
-    return endpoints.some(({ ready }) => ready);
   }
 }
 

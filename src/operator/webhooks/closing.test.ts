@@ -1,5 +1,13 @@
 import { expect, test, vi } from "vitest";
-import { FOLLOWING, MUTATING, rounds, running, SLICE } from "../../../test/support/operator/controller.ts";
+import {
+  FOLLOWING,
+  MUTATING,
+  rounds,
+  rules,
+  running,
+  SLICE,
+  seat,
+} from "../../../test/support/operator/controller.ts";
 import type { EventToWrite } from "../../core/decision/finding.ts";
 import { at, type JsonObject } from "../../core/json.ts";
 import type { Module } from "../../core/module/module.ts";
@@ -113,6 +121,16 @@ test("without a ready replica no entry becomes fail-closed, as after a policy wa
   expect(annotations(run)).not.toHaveProperty(["usher.dev/opened"]);
   run.server.put(SLICE, { endpoints: [{ conditions: { ready: true } }] });
   await vi.waitFor(() => expect(policy(run)).toBe("Fail"), 10_000);
+});
+
+test("without a ready replica a fail-closed entry covers no more, as after a policy was written meanwhile", async () => {
+  const { run } = await opened();
+  run.server.put(SLICE, { endpoints: [{ conditions: { ready: false } }] });
+  seat(run, "1");
+  await rounds(run, 4);
+  expect(rules(run.server)).toEqual(["pods"]);
+  run.server.put(SLICE, { endpoints: [{ conditions: { ready: true } }] });
+  await vi.waitFor(() => expect(rules(run.server)).toEqual(["pods", "services"]), 10_000);
 });
 
 test("an edit of the openable entries is reverted", async () => {

@@ -7,6 +7,7 @@ import {
   withCloudExpressions,
   withInjectedBundle,
   withPublishedBundle,
+  withStoredEntries,
 } from "./deviation.ts";
 
 const OURS = { key: "kubernetes.io/metadata.name", operator: "NotIn", values: ["kube-system"] };
@@ -186,4 +187,76 @@ test("a configuration of another client is compared except for bundle, path toke
   expect(
     entryDeviations(wanted, { webhooks: [theirs("a"), { ...theirs("b"), failurePolicy: "Ignore" }] }),
   ).toEqual(["webhooks[1].failurePolicy"]);
+});
+
+describe("while no replica is ready", () => {
+  const TOKEN = "0".repeat(40);
+  const entry = (
+    hooks: string,
+    more: JsonObject = {},
+    path = `/${TOKEN}/mutate/${hooks.replaceAll(".", "/")}`,
+  ) => ({
+    name: `${hooks}.usher.dev`,
+    clientConfig: { caBundle: "bmV3", service: { name: "usher", namespace: "hall", path, port: 443 } },
+    failurePolicy: "Fail",
+    ...more,
+  });
+  const old = (hooks: string, more: JsonObject = {}) => ({
+    ...entry(hooks, more, `/${"f".repeat(40)}/mutate/${hooks.replaceAll(".", "/")}`),
+    ...more,
+  });
+
+  test.each<[string, JsonObject[], JsonObject[], JsonObject[]]>([
+    ["an entry is called by the current path and bundle", [old("a")], [entry("a")], [entry("a")]],
+    [
+      "an open entry stays open, and a closed one closed",
+      [old("a", { failurePolicy: "Ignore" }), old("b")],
+      [entry("a"), entry("b", { failurePolicy: "Ignore" })],
+      [entry("a", { failurePolicy: "Ignore" }), entry("b")],
+    ],
+    [
+      "an entry covers no more than before",
+      [old("a", { namespaceSelector: { matchLabels: { team: "a" } } })],
+      [entry("a", { namespaceSelector: {} })],
+      [entry("a", { namespaceSelector: { matchLabels: { team: "a" } } })],
+    ],
+    [
+      "an entry that is split stays whole, and closed",
+      [old("a.b")],
+      [entry("a"), entry("b")],
+      [entry("a.b")],
+    ],
+    ["no entry is added", [old("a")], [entry("a"), entry("b")], [entry("a")]],
+    ["a hook that nothing wants is withdrawn", [old("a"), old("b")], [entry("b")], [entry("b")]],
+    [
+      "a hook that nothing wants is withdrawn from an entry with others",
+      [old("a.b")],
+      [entry("b")],
+      [entry("a.b", {}, `/${TOKEN}/mutate/b`)],
+    ],
+    [
+      "an entry of others is removed",
+      [old("a"), old("other", { name: "x.example.com" })],
+      [entry("a")],
+      [entry("a")],
+    ],
+    ["without any hook, no entry stays", [old("a")], [], []],
+    [
+      "another address is reverted",
+      [old("a", { clientConfig: { url: "https://example.com/x" } })],
+      [entry("a")],
+      [entry("a")],
+    ],
+  ])("%s", (_, live, desired, expected) => {
+    const result = withStoredEntries(configuration(desired), configuration(live));
+    expect(result["webhooks"]).toEqual(expected);
+  });
+
+  test("a standby stays as it is", () => {
+    const live = configuration([], { labels: { "usher.dev/standby": "active" } });
+    const desired = configuration([], { labels: { a: "b", "usher.dev/standby": "ready" } });
+    expect(withStoredEntries(desired, live)["metadata"]).toMatchObject({
+      labels: { a: "b", "usher.dev/standby": "active" },
+    });
+  });
 });

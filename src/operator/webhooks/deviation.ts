@@ -4,6 +4,7 @@ import { byText } from "../../core/order.ts";
 import { fieldPath, type Path } from "../../core/path.ts";
 import { trusts } from "../certificates/certificate-record.ts";
 import type { InjectedBundle } from "../certificates/webhook-certificates.ts";
+import { withStandbyOf } from "./standby.ts";
 
 /**
  * Expressions that a managed control plane puts into the namespace selector of every webhook, so that its own pods are never behind one (Azure's
@@ -87,6 +88,47 @@ export function withInjectedBundle(
     };
   });
   return { ...wanted, webhooks };
+}
+
+/**
+ * A webhook configuration while no replica is ready: its entries stay as they are stored, so that none is opened, becomes
+ * fail-closed or covers more, whatever policies ask for meanwhile. Only what keeps replicas from becoming ready changes:
+ * hooks that nothing wants any more are withdrawn, and the others are called by the current path and bundle.
+ */
+export function withStoredEntries(wanted: JsonObject, live: JsonObject): JsonObject {
+  const entries = listAt(wanted, "webhooks");
+  const hooks = new Set(entries.flatMap(hookNames));
+  const paths = entries.map(calledPath);
+  const called = new Set(paths.flatMap(({ names }) => names));
+  const webhooks = listAt(live, "webhooks").flatMap((entry) => {
+    if (!isObject(entry) || !hookNames(entry).some((name) => hooks.has(name))) return [];
+    const names = calledPath(entry).names.filter((name) => called.has(name));
+    const one = entries.find((other) => at(other, "name") === entry["name"]) ?? entries[0];
+    const clientConfig = at(one, "clientConfig") as JsonObject;
+    const path = [...calledPath(one).head, ...names].join("/");
+    // An edited address names no hook.
+    const service =
+      names.length === 0 ? {} : { service: { ...(at(clientConfig, "service") as JsonObject), path } };
+    return [{ ...entry, clientConfig: { ...clientConfig, ...service } }];
+  });
+  return { ...withStandbyOf(live, wanted), webhooks };
+}
+
+/** The hooks of an entry, which are its name: `placement.pod-os.usher.dev`. */
+function hookNames(entry: Json): string[] {
+  return (stringAt(entry, "name") ?? "").split(".").slice(0, -2);
+}
+
+/** A path has the names by which hooks are called, after the token and the phase: `/TOKEN/validate/HOOK/HOOK`. */
+export function calledPath(entry: Json | undefined): {
+  readonly head: readonly string[];
+  readonly names: readonly string[];
+} {
+  const segments = (stringAt(entry, "clientConfig", "service", "path") ?? "").split("/");
+  const phase = segments.findIndex((one) => one === "mutate" || one === "validate");
+  return phase < 0
+    ? { head: [], names: [] }
+    : { head: segments.slice(0, phase + 1), names: segments.slice(phase + 1) };
 }
 
 /** Whether two stored states are equal in everything that deviations are found in. */

@@ -4,11 +4,12 @@ import { FIELD_MANAGER } from "../../cluster/client/client.ts";
 import { pathSegment } from "../../cluster/client/discovery.ts";
 import { poll } from "../../cluster/client/retry.ts";
 import { collectionOf } from "../../cluster/policy-statistics/tally-objects.ts";
-import { at, type Json, type JsonObject, listAt, stringAt } from "../../core/json.ts";
+import { at, type Json, type JsonObject, listAt } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
 import { askedName, type Hook } from "../../core/module/hook.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
 import { REPLACE_EVERY_MS } from "../certificates/path-tokens.ts";
+import { calledPath } from "./deviation.ts";
 
 /** The label of each ConfigMap with the hooks that a replica answers, and the key of its data. */
 export const HOOKS_LABEL = "usher.dev/hooks";
@@ -133,14 +134,11 @@ const CONFIGURATIONS = ["mutatingwebhookconfigurations", "validatingwebhookconfi
   (resource) => `/apis/admissionregistration.k8s.io/v1/${resource}/${OWN_NAMES.webhooks}`,
 );
 
-/** Names in the paths of a webhook configuration: `/TOKEN/validate/HOOK/HOOK`. */
+/** The hooks that a webhook configuration calls. */
 function registeredNames(configuration: Json | undefined): string[] {
   return listAt(configuration, "webhooks").flatMap((entry) => {
-    const segments = (stringAt(entry, "clientConfig", "service", "path") ?? "").split("/");
-    const phase = segments.findIndex((one) => one === "mutate" || one === "validate");
-    return phase < 0
-      ? []
-      : segments.slice(phase).flatMap((name, i, all) => (i === 0 ? [] : [`${all[0]}/${name}`]));
+    const { head, names } = calledPath(entry);
+    return names.map((name) => `${head.at(-1)}/${name}`);
   });
 }
 

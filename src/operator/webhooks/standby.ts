@@ -13,8 +13,18 @@ export function standbyOf(live: JsonObject | undefined): string | undefined {
   return stringAt(live, "metadata", "labels", STANDBY_LABEL);
 }
 
-export function isOnStandby(live: JsonObject | undefined): boolean {
+function isOnStandby(live: JsonObject | undefined): boolean {
   return standbyOf(live) === STANDBY.active;
+}
+
+/** The wanted object with the stored state of the standby. */
+export function withStandbyOf(live: JsonObject, wanted: JsonObject): JsonObject {
+  const metadata = wanted["metadata"] as JsonObject;
+  const labels = metadata["labels"] as JsonObject;
+  const value = standbyOf(live);
+  return value === undefined
+    ? wanted
+    : { ...wanted, metadata: { ...metadata, labels: { ...labels, [STANDBY_LABEL]: value } } };
 }
 
 /** To be applied only to the version that was seen. */

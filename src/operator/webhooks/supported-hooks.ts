@@ -74,6 +74,11 @@ export class SupportedHooks {
     return failed;
   }
 
+  /** Whether the Service has a ready endpoint, as far as known: nothing is registered or closed before that. */
+  get isReady(): boolean {
+    return this.#endpoints?.endpoints.some(({ ready }) => ready) === true;
+  }
+
   /** Whether all of them answer it. A replica that does not know the hook responds 404, and the hook's failure mode decides. */
   has(hook: Hook): boolean {
     for (const [pod, hooks] of this.#serving) {
