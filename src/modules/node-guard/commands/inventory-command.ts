@@ -146,7 +146,7 @@ function itemOf(
             {
               level: "warning" as const,
               code: "USHER-G01",
-              message: `runs on node ${node} of group ${group}, and no entry authorizes ${account}`,
+              message: `runs on node ${node} of group ${group}, and no entry authorises ${account}`,
               by: group,
             },
           ]),

@@ -136,7 +136,7 @@ describe("at creation", () => {
       isSet
         ? []
         : [
-            "taint dedicated=edge:NoExecute can't be set before the leader has recorded it; the controller sets it right after",
+            "taint dedicated=edge:NoExecute can't be set before it is in the ConfigMap usher-node-labels; the controller sets it right after",
           ],
     );
     const kept = patched(made, indexWith([given]));

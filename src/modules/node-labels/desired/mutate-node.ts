@@ -76,7 +76,7 @@ function annotationsAndTaints(
     }
     if (rule.isStored && ledger?.includes(taint, nameOf(draft.object)) !== true) {
       const entry = describeEntry("taint", key, taint.value);
-      findings.push(deferral(rule, entry, key, "before the leader has recorded it"));
+      findings.push(deferral(rule, entry, key, "before it is in the ConfigMap usher-node-labels"));
       continue;
     }
     const finding = applied(rule, "taint", key, from, taint.value, ["spec", "taints"]);

@@ -18,7 +18,7 @@ const DATA = "taints";
 const MOST_BYTES = 524_288;
 
 export function ledgerNeed(namespace: string): Need {
-  return { get: { resource: "configmaps", namespace, name: NAME }, live: true };
+  return { get: { resource: "configmaps", namespace, name: NAME }, live: true, mayBeAbsent: true };
 }
 
 type WithFacts = Pick<ReconcileContext, "facts">;

@@ -3,7 +3,7 @@ import { failureOf, type Need } from "../../../core/decision/need.ts";
 import { isObject, type JsonObject, stringAt } from "../../../core/json.ts";
 import { isBeingDeleted, nameOf } from "../../../core/kubernetes/object.ts";
 import type { PlannedWrite, ReconcileContext, ReconcileResult } from "../../../core/module/reconciler.ts";
-import { differenceOf, keyAndEffect, type NodeDifference } from "../desired/difference.ts";
+import { differenceOf, keyAndEffect, type NodeDifference, startupChanges } from "../desired/difference.ts";
 import { nodePatch } from "../desired/node-patch.ts";
 import {
   type LedgerAccess,
@@ -65,6 +65,8 @@ function reconcileStored(
 ): Result | NeedMore {
   const { index, cache, namespace } = access;
   const { settings } = index;
+  // A node that is starting was created without a taint that the ledger lacks: what was read before may be outdated.
+  const known = startupChanges(node, settings).length > 0 ? {} : cache;
   const { now, elapsed = now } = context;
   const difference = differenceOf(node, state.pending.desiredOf(node, index), settings, {
     ledger: readLedger(context, access),
@@ -72,8 +74,8 @@ function reconcileStored(
       graceLeft(owner, elapsed - firstSeenOf(state, owner, elapsed), settings.graceMs, now),
   });
   const ledger = ledgerNeed(namespace);
-  if (needsLedger(node, difference, cache) && context.facts.of(ledger) === undefined) return need(ledger);
-  const first = addsUnrecordedTaint(node, difference, cache) ? ledgerWrites(access, context) : [];
+  if (needsLedger(node, difference, known) && context.facts.of(ledger) === undefined) return need(ledger);
+  const first = addsUnrecordedTaint(node, difference, known) ? ledgerWrites(access, context) : [];
   const patch = nodePatch(node, first === undefined ? withoutTaints(node, difference) : difference);
   const waits = difference.changes.flatMap((change) => change.waits ?? []);
   const requeue = [

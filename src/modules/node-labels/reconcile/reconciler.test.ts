@@ -138,12 +138,22 @@ describe("reconciling a node", () => {
     expect(reconciled(assembly, nodeKey("w-0"), [stored(bare)])).toMatchObject({ asked: 1, writes: [{}] });
   });
 
+  const starting = node(
+    "w-0",
+    {},
+    { spec: { taints: [{ key: "usher.dev/starting", effect: "NoSchedule" }] } },
+  );
+
+  it("writes a ledger that was deleted again, for a node that starts without a rule's taint", () => {
+    const assembly = nodeLabelsWith([rule("r", ["w-.*"]), starting]);
+    const written = ledger('dedicated=edge:NoSchedule "w-.*"');
+    expect(reconciled(assembly, LEDGER, [written]).writes).toEqual([]);
+    expect(reconciled(assembly, nodeKey("w-0"), [stored(starting)])).toMatchObject({
+      writes: [{ apply: { kind: "ConfigMap" } }, { of: { resource: "nodes" } }],
+    });
+  });
+
   it("leaves taints alone while the ledger can't be read", () => {
-    const starting = node(
-      "w-0",
-      {},
-      { spec: { taints: [{ key: "usher.dev/starting", effect: "NoSchedule" }] } },
-    );
     const assembly = nodeLabelsWith([...rules, rule("t", ["w-.*"]), starting]);
     const result = reconciled(assembly, nodeKey("w-0"), [stored(starting)], { failing: ["configmaps"] });
     expect(result.requeueAfter).toBe(30);
