@@ -29,6 +29,7 @@ import { EPOCH, type SimulatedProcess } from "./runtime.ts";
 import { DOMAIN, DRY_RUN, FORGED, WATCHDOG } from "./scenario.ts";
 import { PLACEMENTS, PROTECTED, tenant } from "./tenants.ts";
 import {
+  joiningNode,
   LIMITS,
   NAMESPACE,
   type Pod,
@@ -74,10 +75,12 @@ export function watchInvariants(world: World): void {
     const why =
       event.resource === "namespaces"
         ? limitExceeded(event, world)
-        : event.resource === "nodes" && event.by === USHER
-          ? (otherFieldChanged(event) ?? labelWronglyRemoved(event, world))
+        : event.resource === "nodes"
+          ? event.by === USHER
+            ? (otherFieldChanged(event) ?? labelWronglyRemoved(event, world))
+            : lostAtJoin(event)
           : event.resource.endsWith(HOOKS) && event.by === USHER
-            ? (closedWithoutReplica(event, absence) ?? slowHook(event))
+            ? (changedWithoutReplica(event, world, absence) ?? slowHook(event))
             : event.resource.endsWith(HOOKS) && event.by === WATCHDOG_USER
               ? openedTooEarly(event, world, absence)
               : event.resource === LEDGERS
@@ -210,23 +213,35 @@ const OPENED_MS = 55_000;
 const FALLBACK_AFTER_MS = 15_000;
 const STANDBY_MS = FALLBACK_AFTER_MS + 5_000;
 
-/** A leader closes hooks when it has seen a ready replica, at most this long ago: the longest fault. */
+/** A leader changes entries when it has seen a ready replica, at most this long ago: the longest fault. */
 const SEEN_READY_MS = 40_000;
 
-/** No hook becomes fail-closed while no replica is ready. `absence`: for how long none was. */
-function closedWithoutReplica(
+/**
+ * While no replica is ready, entries change in nothing but their address, none is added, and none is removed that has a hook
+ * of the stored policies. `absence`: for how long none was.
+ */
+function changedWithoutReplica(
   { type, object, previous, key }: StoreEvent,
+  world: World,
   absence: () => number,
 ): string | undefined {
-  const closed = (configuration: JsonObject | undefined) =>
-    listAt(configuration, "webhooks")
-      .filter((entry) => stringAt(entry, "failurePolicy") !== "Ignore")
-      .map((entry) => stringAt(entry, "name") ?? "");
-  const before = closed(previous);
-  const one = type === "DELETED" ? undefined : closed(object).find((name) => !before.includes(name));
-  return one === undefined || absence() <= SEEN_READY_MS
+  if (type === "DELETED" || absence() <= SEEN_READY_MS) return undefined;
+  const entries = (configuration: JsonObject | undefined) =>
+    new Map(
+      listAt(configuration, "webhooks").map((entry) => [
+        stringAt(entry, "name") ?? "",
+        JSON.stringify({ ...(entry as JsonObject), clientConfig: null }),
+      ]),
+    );
+  const [before, after] = [entries(previous), entries(object)];
+  const changed = [...after].find(([name, entry]) => before.get(name) !== entry)?.[0];
+  const removed = [...before.keys()].filter((name) => !after.has(name));
+  const due = removed.length === 0 ? [] : dueWebhooks(storedAssembly(world));
+  const hooks = new Set(due.flatMap((one) => listAt(one, "webhooks").flatMap(hookNames)));
+  const wrong = changed ?? removed.find((name) => hookNames({ name }).some((one) => hooks.has(one)));
+  return wrong === undefined
     ? undefined
-    : `${key} closes ${one}, and no replica was ready for ${absence() / 1_000} s`;
+    : `${key} changes or removes ${wrong}, and no replica was ready for ${absence() / 1_000} s`;
 }
 
 /** Every request of the cluster waits for a webhook that does not answer, those about nodes above all. */
@@ -392,23 +407,33 @@ export function exposedPath({ store, exposed }: World): string | undefined {
   return undefined;
 }
 
-/** Usher changes only its rules' labels and taints, and its own annotations. */
-function otherFieldChanged({ type, object, previous, key }: StoreEvent): string | undefined {
-  if (type !== "MODIFIED" || previous === undefined) return undefined;
+/** The parts of a node that are not usher's. */
+function othersPart(node: JsonObject): JsonObject {
   const isOwn = (name: string): boolean => name.startsWith(`${DOMAIN}/`) || name.startsWith("usher.dev/");
-  const others = (node: JsonObject): Json => ({
+  return {
     labels: Object.fromEntries(Object.entries(labelsOf(node) ?? {}).filter(([name]) => !isOwn(name))),
     annotations: Object.fromEntries(
       Object.entries(annotationsOf(node) ?? {}).filter(([name]) => !isOwn(name)),
     ),
     taints: listAt(node, "spec", "taints").filter((one) => !isOwn(stringAt(one, "key") ?? "")),
     spec: { ...(isObject(node["spec"]) ? node["spec"] : {}), taints: undefined },
-    status: node["status"],
-  });
-  const [was, is] = [others(previous), others(object)];
-  return equal(was, is)
+  };
+}
+
+/** A node that joins keeps everything that its kubelet has sent. */
+function lostAtJoin({ type, object, key }: StoreEvent): string | undefined {
+  if (type !== "ADDED") return undefined;
+  const [sent, is] = [othersPart(joiningNode(key)), othersPart(object)];
+  return equal(sent, is)
     ? undefined
-    : `usher changed fields of others on node ${key}: ${JSON.stringify(was)} → ${JSON.stringify(is)}`;
+    : `usher changed what node ${key} joins with: ${JSON.stringify(sent)} → ${JSON.stringify(is)}`;
+}
+
+/** Usher changes only its rules' labels and taints, and its own annotations. */
+function otherFieldChanged({ type, object, previous, key }: StoreEvent): string | undefined {
+  if (type !== "MODIFIED" || previous === undefined) return undefined;
+  const [was, is] = [previous, object].map((one) => JSON.stringify([othersPart(one), one["status"] ?? null]));
+  return was === is ? undefined : `usher changed fields of others on node ${key}: ${was} → ${is}`;
 }
 
 const created = (object: JsonObject): number =>
@@ -647,8 +672,8 @@ export function wrongStatus(world: World): string | undefined {
   return undefined;
 }
 
-/** Both webhook configurations are those of the stored policies. */
-export function wrongWebhooks(world: World): string | undefined {
+/** Of the stored configuration and policies. */
+function storedAssembly(world: World): Assembly {
   const assembly = assemblyOf(world.configuration);
   const version = parseServerVersion({ major: "1", minor: "37", gitVersion: "v1.37.0" });
   if (version !== undefined) assembly.observeServerVersion(version);
@@ -665,12 +690,27 @@ export function wrongWebhooks(world: World): string | undefined {
         object,
       })),
     );
-  const wrong = wrongManaged(world, assembly) ?? openHook(world);
-  if (wrong !== undefined) return wrong;
-  const { objects } = registeredWebhooks(assembly, {
+  return assembly;
+}
+
+function dueWebhooks(assembly: Assembly): readonly JsonObject[] {
+  return registeredWebhooks(assembly, {
     endpoint: { service: { name: "usher", namespace: NAMESPACE, port: 443 } },
     standby: hasStandby(assembly),
-  });
+  }).objects;
+}
+
+/** The hooks of an entry, by its name: `placement.pod-os.usher.dev`. */
+function hookNames(entry: Json): string[] {
+  return (stringAt(entry, "name") ?? "").split(".").slice(0, -2);
+}
+
+/** Both webhook configurations are those of the stored policies. */
+export function wrongWebhooks(world: World): string | undefined {
+  const assembly = storedAssembly(world);
+  const wrong = wrongManaged(world, assembly) ?? openHook(world);
+  if (wrong !== undefined) return wrong;
+  const objects = dueWebhooks(assembly);
   const essence = (object: Json | undefined): Json =>
     listAt(object, "webhooks").map((entry) => [
       at(entry, "name") ?? null,

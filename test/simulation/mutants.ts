@@ -393,9 +393,9 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "a candidate creates a deleted lease while its leader leads",
     file: "src/cluster/leader-election/lease-state.ts",
-    text: 'if (record === undefined && hasRival && now - since < times.durationMs) return { step: "read" };',
+    text: 'if (record === undefined && hasRival) return { step: "read" };',
     by: "",
-    found: 3,
+    found: 12,
   },
   {
     name: "a lost answer is waited for for half a minute",
@@ -482,18 +482,32 @@ export const MUTANTS: readonly Mutant[] = [
     found: 1,
   },
   {
-    name: "a webhook becomes fail-closed before a replica is ready",
+    name: "webhooks follow policies while no replica is ready",
     file: "src/operator/controller/webhook-controller.ts",
-    text: "if (!entries.some(closes) || (await this.#isReady())) return wanted;",
-    by: "if (this !== undefined) return wanted;",
+    text: "if (!this.#supported.isReady) {",
+    by: "if (this === undefined) {",
     found: 43,
   },
   {
     name: "opened webhooks keep the old CA",
     file: "src/operator/controller/webhook-controller.ts",
-    text: "await this.#repairOpened(plain, live, may);\n",
+    text: "await this.#write(this.#trusting(withStoredEntries(plain, live), live), live, may);\n",
     by: "\n",
     found: "no replica is ready, and the certificate is deleted meanwhile",
+  },
+  {
+    name: "a leader that is not ready drops entries whose hooks are grouped otherwise now",
+    file: "src/operator/webhooks/deviation.ts",
+    text: "if (!isObject(entry) || !hookNames(entry).some((name) => hooks.has(name))) return [];",
+    by: 'if (!isObject(entry) || !entries.some((one) => at(one, "name") === entry["name"])) return [];',
+    found: "no replica is ready, and policies are written meanwhile",
+  },
+  {
+    name: "taints of others are replaced when a node joins",
+    file: "src/modules/node-labels/desired/mutate-node.ts",
+    text: '? draft.append(["spec", "taints"], writtenTaint(taint), finding)',
+    by: '? draft.set(["spec", "taints"], [writtenTaint(taint)], finding)',
+    found: 1,
   },
   {
     name: "drift repair leaves old values",

@@ -69,6 +69,10 @@ const TRANSIT_MS = { least: 0.3, most: 4 };
 /** A request that an API server has processed. */
 interface Processed {
   readonly process: SimulatedProcess;
+  /** Its number among all requests of processes of this name. */
+  readonly number: number;
+  /** The number of the last request that was processed when this one was sent. */
+  readonly sentAfter: number;
   readonly method: string;
   readonly path: string;
   readonly body: Json | undefined;
@@ -93,8 +97,8 @@ export class Network {
   onSent: (process: SimulatedProcess, method: string, path: string) => void = () => undefined;
   /** Called when a request was processed, before its answer is sent. */
   onProcessed: (processed: Processed) => void = () => undefined;
-  /** Whether an event of a watch reaches the process. */
-  passes: (process: SimulatedProcess, path: string, line: string) => boolean = () => true;
+  /** How many requests of each name were processed. */
+  readonly #processed = new Map<string, number>();
 
   constructor(runtime: Runtime, servers: readonly Server[], trace: (line: string) => void) {
     this.#runtime = runtime;
@@ -152,6 +156,8 @@ export class Network {
     options: RequestOptions & { readonly timeoutMs: number },
   ): Promise<ApiResponse> {
     if (process.alive) this.onSent(process, method, path);
+    const { name } = process;
+    const sentAfter = this.#processed.get(name) ?? 0;
     const exchange = this.#exchange<ApiResponse>(process, method, path, options);
     const { body, contentType } = options;
     const accept = options.accept === undefined ? {} : { accept: options.accept };
@@ -171,7 +177,9 @@ export class Network {
           : undefined;
       const response = refused ?? (await server.handle(request));
       this.#trace(`${process.name} ${method} ${path} → ${response.status}${versionIn(response.body)}`);
-      this.onProcessed({ process, method, path, body, response });
+      const number = 1 + (this.#processed.get(name) ?? 0);
+      this.#processed.set(name, number);
+      this.onProcessed({ process, number, sentAfter, method, path, body, response });
       const answer = link.unsure && method !== "GET" ? UNSURE : response;
       return () => exchange.resolve(answer);
     });
@@ -342,7 +350,7 @@ export class Network {
     const pump = async () => {
       for await (const line of opened.lines) {
         if (lost || !process.alive) return;
-        if (this.passes(process, path, line)) deliver(() => lines.add(line));
+        deliver(() => lines.add(line));
       }
       deliver(() => {
         connections.delete(connection);

@@ -6,11 +6,12 @@
 import { at, type Json, listAt, stringAt } from "../../src/core/json.ts";
 import { annotationsOf, labelsOf, nameOf } from "../../src/core/kubernetes/object.ts";
 import type { StoreEvent } from "./api-server/store.ts";
+import { RULES } from "./checks.ts";
 import { STANDING_IN, WITHOUT_FALLBACK } from "./configurations.ts";
 import { type Call, DOMAIN, type Fault, FORGED, type Scenario, WARM_UP_MS, WATCHDOG } from "./scenario.ts";
 import { type Outcome, simulate } from "./simulate.ts";
-import { PROTECTED } from "./tenants.ts";
-import { USHER, type World } from "./world.ts";
+import { EXCEPTIONS, GUARDS, PLACEMENTS, PROTECTED } from "./tenants.ts";
+import { LIMITS, USHER, type World } from "./world.ts";
 
 /** Callers repeat what fails, and leave each other time: the end depends on the calls alone. */
 const CALLS: readonly Call[] = [
@@ -94,6 +95,26 @@ const ABSENCE_WITHOUT_HOOKS: Scenario = {
     ...ABSENCE_WITHOUT_SECRET.calls,
     { at: 72_000, call: "delete guard" },
     { at: 75_000, call: "configure", configuration: "pod-os off" },
+  ],
+};
+
+/** Meanwhile policies are written by which hooks become fail-closed, cover more, and are grouped otherwise. */
+const ABSENCE_WITH_POLICIES: Scenario = {
+  ...ABSENCE,
+  openable: false,
+  calls: [
+    ...ABSENCE.calls,
+    { at: 14_000, call: "set placement", name: "pool", value: "a", failurePolicy: "Fail" },
+    {
+      at: 70_000,
+      call: "set placement",
+      name: "dedicated",
+      value: "a",
+      failurePolicy: "Fail",
+      targets: "Templates",
+    },
+    { at: 72_000, call: "set guard", mode: "Enable", closed: true },
+    { at: 74_000, call: "set level", namespace: "shop", level: "baseline" },
   ],
 };
 
@@ -415,14 +436,15 @@ export interface Plan {
 }
 
 /** Counted and compared; the rest depends on who leads, and when. */
-const COUNTED = /^(projectusages|nodes|secrets|(mutating|validating)webhookconfigurations)/;
+const COUNTED =
+  /^(projectusages|nodes|secrets|replicasets|(mutating|validating)(webhookconfigurations|admissionpolic))/;
 
 interface End {
   readonly state: string;
   readonly counts: string;
 }
 
-/** What the objects say at the end, without times and versions, and how often usher created and deleted objects. */
+/** What the objects say at the end, without times, versions and messages, and how often usher created and deleted objects. */
 function endOf({ world }: Outcome, events: readonly StoreEvent[]): End {
   const list = (resource: string) => world.store.list(resource).map(({ object }) => object);
   const state: Json = {
@@ -438,7 +460,9 @@ function endOf({ world }: Outcome, events: readonly StoreEvent[]): End {
     ]),
     ledgers: list("projectusages.usher.dev").map((one) => [
       nameOf(one),
-      listAt(one, "spec", "entries").map((entry) => stringAt(entry, "name") ?? ""),
+      listAt(one, "spec", "entries")
+        .map((entry) => stringAt(entry, "name") ?? "")
+        .sort(),
     ]),
     webhooks: ["mutating", "validating"].flatMap((kind) =>
       list(`${kind}webhookconfigurations.admissionregistration.k8s.io`).map((one) =>
@@ -450,8 +474,23 @@ function endOf({ world }: Outcome, events: readonly StoreEvent[]): End {
       ),
     ),
     workloads: list("replicasets.apps").map((one) => [nameOf(one), at(one, "spec", "template") ?? null]),
-    groups: list("nodeschedulingpolicies.scheduling.openshift.io").map(
-      (one) => at(one, "status", "groups") ?? null,
+    managed: ["policies", "policybindings"].flatMap((plural) =>
+      list(`validatingadmission${plural}.admissionregistration.k8s.io`).map((one) => [
+        plural,
+        nameOf(one),
+        one["spec"] ?? null,
+      ]),
+    ),
+    statuses: [GUARDS, PLACEMENTS, EXCEPTIONS, RULES, LIMITS].flatMap((resource) =>
+      list(resource).map((one) => [
+        resource,
+        nameOf(one),
+        at(one, "status", "groups") ?? null,
+        at(one, "status", "matchedNodes") ?? null,
+        listAt(one, "status", "conditions")
+          .map((condition) => ["type", "status", "reason"].map((field) => stringAt(condition, field) ?? ""))
+          .sort(),
+      ]),
     ),
     taints: list("configmaps")
       .filter((one) => nameOf(one) === "usher-node-labels")
@@ -476,7 +515,7 @@ async function ended(
   return { outcome, end: endOf(outcome, events) };
 }
 
-/** A plan whose end is not that of the reference run. */
+/** A plan that has no other run to be compared with. */
 function keepsPromises(name: string, scenario: Scenario): Plan {
   return { name, check: async (trace) => failureOf(await simulate(scenario, trace)) };
 }
@@ -504,13 +543,15 @@ const FORCED = /admissionregistration|configmaps\/usher-node-labels|\/secrets\//
 /** Another replica leads by then. */
 const SUSPENDED_MS = 25_000;
 
-export async function plans(): Promise<readonly Plan[]> {
-  const { outcome, end } = await ended(REFERENCE);
-  if (outcome.failure !== undefined) throw new Error(`the reference run: ${outcome.failure}`);
-  const withFaults = (name: string, ...faults: Fault[]): Plan => ({
+/** A run without further faults, and plans that must reach its end with as many creations and deletions. */
+async function referenceOf(scenario: Scenario) {
+  const { outcome, end } = await ended(scenario);
+  if (outcome.failure !== undefined) throw new Error(`a reference run: ${outcome.failure}`);
+  const withFaults = (name: string, ...faults: readonly Fault[]): Plan => ({
     name,
     check: async (trace) => {
-      const { outcome: other, end: reached } = await ended({ ...REFERENCE, faults }, trace);
+      const all = [...scenario.faults, ...faults];
+      const { outcome: other, end: reached } = await ended({ ...scenario, faults: all }, trace);
       const failure = failureOf(other);
       if (failure !== undefined) return failure;
       if (reached.state !== end.state) return `the end differs: ${difference(reached.state, end.state)}`;
@@ -519,58 +560,64 @@ export async function plans(): Promise<readonly Plan[]> {
         : `creations and deletions differ: ${reached.counts}, reference ${end.counts}`;
     },
   });
+  return { writes: writesOf(outcome), withFaults };
+}
+
+export async function plans(): Promise<readonly Plan[]> {
+  const { writes, withFaults } = await referenceOf(REFERENCE);
   const { replicas } = REFERENCE;
-  const brief = await simulate(BRIEF);
-  const briefs = writesOf(brief)
+  const brief = await referenceOf(BRIEF);
+  const briefs = brief.writes
     .filter(({ process, at }) => replicas.includes(process) && at >= 14_000)
     .map(({ process, what, number }) =>
-      keepsPromises(`${process} crashes after ${what} (${number}), and the rule is deleted meanwhile`, {
-        ...BRIEF,
-        faults: [crashAtWrite(process, number, 4_000)],
-      }),
+      brief.withFaults(
+        `${process} crashes after ${what} (${number}), and the rule is deleted meanwhile`,
+        crashAtWrite(process, number, 4_000),
+      ),
     );
-  const absence = await simulate(ABSENCE);
-  const absences = writesOf(absence)
+  const absence = await referenceOf(ABSENCE);
+  const absences = absence.writes
     .filter(({ process }) => process === WATCHDOG)
     .map(({ what, number }) =>
-      keepsPromises(`no replica is ready, and the watchdog crashes after ${what} (${number})`, {
-        ...ABSENCE,
-        faults: [...ABSENCE.faults, crashAtWrite(WATCHDOG, number, 1_500)],
-      }),
+      absence.withFaults(
+        `no replica is ready, and the watchdog crashes after ${what} (${number})`,
+        crashAtWrite(WATCHDOG, number, 1_500),
+      ),
     );
-  const renewals = writesOf(await simulate(RENEWAL))
+  const renewal = await referenceOf(RENEWAL);
+  const renewals = renewal.writes
     .filter(({ what, at }) => at > 20_000 && /\/secrets\/|webhookconfigurations/.test(what))
     .map(({ process, what, number }) =>
-      keepsPromises(`${process} crashes after ${what} (${number}), and the certificate is renewed`, {
-        ...RENEWAL,
-        faults: [...RENEWAL.faults, crashAtWrite(process, number, 4_000)],
-      }),
+      renewal.withFaults(
+        `${process} crashes after ${what} (${number}), and the certificate is renewed`,
+        crashAtWrite(process, number, 4_000),
+      ),
     );
-  const drift = await simulate(DRIFT);
-  const repairs = writesOf(drift).filter(({ what }) => what.includes("/replicasets/"));
+  const drift = await referenceOf(DRIFT);
+  const repairs = drift.writes.filter(({ what }) => what.includes("/replicasets/"));
   if (repairs.length < 2) throw new Error("drift is not repaired");
   const drifts = repairs.map(({ process, what, number }) =>
-    keepsPromises(`${process} crashes after ${what} (${number}), which repairs drift`, {
-      ...DRIFT,
-      faults: [crashAtWrite(process, number, 4_000)],
-    }),
+    drift.withFaults(
+      `${process} crashes after ${what} (${number}), which repairs drift`,
+      crashAtWrite(process, number, 4_000),
+    ),
   );
   const crashes = [...replicas, WATCHDOG].flatMap((process) =>
-    writesOf(outcome)
+    writes
       .filter((one) => one.process === process)
       .map(({ what, number }) =>
         withFaults(`${process} crashes after ${what} (${number})`, crashAtWrite(process, number, 1_500)),
       ),
   );
-  const suspensions = writesOf(outcome)
+  const suspensions = writes
     // Before the end of the start, webhooks are not registered while the leader is suspended.
     .filter(({ process, what, at }) => replicas.includes(process) && FORCED.test(what) && at >= WARM_UP_MS)
-    .map(({ process, what, number, request }) =>
+    .map(({ process, what, number, sentAfter }) =>
       withFaults(`${process} is suspended before ${what} (${number})`, {
         at: 0,
         process,
         fault: "freeze at request",
-        request: request - 1,
+        request: sentAfter,
         forMs: SUSPENDED_MS,
       }),
     );
@@ -624,6 +671,7 @@ export async function plans(): Promise<readonly Plan[]> {
     keepsPromises("no replica is ready", ABSENCE),
     keepsPromises("no replica is ready, and the certificate is deleted meanwhile", ABSENCE_WITHOUT_SECRET),
     keepsPromises("no replica is ready, and hooks are withdrawn meanwhile", ABSENCE_WITHOUT_HOOKS),
+    keepsPromises("no replica is ready, and policies are written meanwhile", ABSENCE_WITH_POLICIES),
     ...absences,
     keepsPromises("no replica is ready, and policies stand in for placement", STANDBY),
     keepsPromises("drift is repaired", DRIFT),

@@ -302,11 +302,15 @@ function wantedBy(state: State, object: JsonObject, spec: JsonObject) {
   const isWeb =
     stringAt(object, "metadata", "labels", "app") === "web" ||
     stringAt(object, "spec", "template", "metadata", "labels", "app") === "web";
+  const isTargeted =
+    stringAt(dedicated, "spec", "targets") !== "Templates" || at(object, "spec", "template") !== undefined;
   return {
     pool: namespaceOf(object) === SHOP ? stringAt(pool, "spec", "nodeSelector", POOL_KEY) : undefined,
     poolInjects: stringAt(pool, "spec", "onUpdate") === "Inject",
     dedicated:
-      isWeb && !toleratesAll(spec) ? stringAt(dedicated, "spec", "tolerations", 0, "value") : undefined,
+      isWeb && isTargeted && !toleratesAll(spec)
+        ? stringAt(dedicated, "spec", "tolerations", 0, "value")
+        : undefined,
     dedicatedInjects: stringAt(dedicated, "spec", "onUpdate") === "Inject",
   };
 }
@@ -727,17 +731,16 @@ export async function wrongNewPod(world: World): Promise<string | undefined> {
   const [second, bound, authorisedBound] = next ?? [];
   const said = (answer: typeof plain) => `${answer?.status}: ${stringAt(answer?.body, "message")}`;
   const state = history.now(PLACEMENTS);
-  const wanted = wantedBy(state, one("probe-plain", {}), {});
   const isPlaced = moduleIsOn(configuration, "placement");
-  const expected = JSON.stringify(
-    isPlaced ? { pool: wanted.pool, dedicated: union(wanted.dedicated) } : { pool: undefined, dedicated: [] },
-  );
   for (const [what, answer, resource, status] of [
     ["pod", plain, "pods", 201],
     ["workload", first, WORKLOADS, 201],
     ["update of a workload", second, WORKLOADS, 200],
   ] as const) {
-    const is = JSON.stringify(placedIn(podSpecOf(resource, isObject(answer?.body) ? answer.body : {})));
+    const object = isObject(answer?.body) ? answer.body : {};
+    const is = JSON.stringify(placedIn(podSpecOf(resource, object)));
+    const wanted = isPlaced ? wantedBy(state, object, {}) : undefined;
+    const expected = JSON.stringify({ pool: wanted?.pool, dedicated: union(wanted?.dedicated) });
     if (answer?.status !== status || is !== expected)
       return `a new ${what} was answered ${said(answer)}, placed as ${is}, should be ${expected}`;
   }

@@ -84,6 +84,8 @@ export type Call = { readonly at: number } & (
       readonly onUpdate?: "Inject" | "Restore";
       readonly enforcement?: "Refuse";
       readonly failurePolicy?: "Fail" | "Ignore";
+      /** @default pods and templates */
+      readonly targets?: "Templates";
     }
   | { readonly call: "delete placement"; readonly name: "pool" | "dedicated" }
   /** Protected nodes; `closed`: bindings to them fail while usher does not answer. */

@@ -314,7 +314,7 @@ export function applyWorkload(
 }
 
 function placementOf(call: Extract<Call, { readonly call: "set placement" }>): JsonObject {
-  const { name, value, onUpdate, enforcement, failurePolicy } = call;
+  const { name, value, onUpdate, enforcement, failurePolicy, targets } = call;
   const criteria: JsonObject =
     name === "pool"
       ? {
@@ -336,6 +336,7 @@ function placementOf(call: Extract<Call, { readonly call: "set placement" }>): J
       ...(onUpdate === undefined ? {} : { onUpdate }),
       ...(enforcement === undefined ? {} : { enforcement }),
       ...(failurePolicy === undefined ? {} : { failurePolicy }),
+      ...(targets === undefined ? {} : { targets }),
     },
   };
 }

@@ -172,8 +172,8 @@ export class World {
     readonly process: string;
     readonly what: string;
     readonly number: number;
-    /** Its number among all requests of the process. */
-    readonly request: number;
+    /** The number of the last request of the process that was processed when this one was sent. */
+    readonly sentAfter: number;
     readonly at: number;
   }[] = [];
   /** Called with the answer to the creation of a project. */
@@ -190,8 +190,6 @@ export class World {
   rolledOut = 0;
   watchdog: SimulatedProcess | undefined;
   readonly #slots = new Map<string, string>();
-  /** How many requests of each process were processed. */
-  readonly #sent = new Map<string, number>();
   /** How far the wall clock of each machine has jumped. */
   readonly #jumped = new Map<string, number>();
   readonly #random: () => number;
@@ -236,10 +234,8 @@ export class World {
     this.network = new Network(runtime, this.servers, this.#trace);
     const crashes = new Map<string, { left: number; forMs: number }>();
     this.#crashesAtWrite = crashes;
-    this.network.onProcessed = ({ process, method, path }) => {
+    this.network.onProcessed = ({ process, method, path, number: request, sentAfter }) => {
       const { name } = process;
-      const request = 1 + (this.#sent.get(name) ?? 0);
-      this.#sent.set(name, request);
       for (const fault of scenario.faults)
         if (fault.fault === "freeze at request" && fault.process === name && fault.request === request)
           this.#freeze(process, fault.forMs, false);
@@ -249,7 +245,7 @@ export class World {
         process: name,
         what: `${method} ${path.replace(/\?.*/, "")}`,
         number,
-        request,
+        sentAfter,
         at: runtime.now,
       });
       const due = crashes.get(process.name);
@@ -867,27 +863,7 @@ export class World {
           username: `system:node:${call.name}`,
           groups: ["system:nodes", "system:authenticated"],
         };
-        const taints = call.name.startsWith("edge")
-          ? [{ key: "usher.dev/starting", effect: "NoSchedule" }]
-          : [];
-        const object = {
-          apiVersion: "v1",
-          kind: "Node",
-          metadata: {
-            name: call.name,
-            labels: {
-              "kubernetes.io/hostname": call.name,
-              "kubernetes.io/os": "linux",
-              "other.example.com/rack": "r1",
-              ...(call.name.startsWith("core") ? { [PROTECTED]: "" } : {}),
-            },
-          },
-          spec: {
-            podCIDR: "10.1.0.0/24",
-            taints: [...taints, { key: "other.example.com/slow", value: "yes", effect: "PreferNoSchedule" }],
-          },
-        };
-        await this.send(user, "POST", "/api/v1/nodes", object);
+        await this.send(user, "POST", "/api/v1/nodes", joiningNode(call.name));
         return;
       }
       case "remove node":
@@ -1190,6 +1166,30 @@ export class World {
       if (process?.alive === false) this.#restart(name);
     }
   }
+}
+
+/** A node as its kubelet registers it. */
+export function joiningNode(name: string): JsonObject {
+  return {
+    apiVersion: "v1",
+    kind: "Node",
+    metadata: {
+      name,
+      labels: {
+        "kubernetes.io/hostname": name,
+        "kubernetes.io/os": "linux",
+        "other.example.com/rack": "r1",
+        ...(name.startsWith("core") ? { [PROTECTED]: "" } : {}),
+      },
+    },
+    spec: {
+      podCIDR: "10.1.0.0/24",
+      taints: [
+        ...(name.startsWith("edge") ? [{ key: "usher.dev/starting", effect: "NoSchedule" }] : []),
+        { key: "other.example.com/slow", value: "yes", effect: "PreferNoSchedule" },
+      ],
+    },
+  };
 }
 
 const REQUEST = `${DOMAIN}/request`;
