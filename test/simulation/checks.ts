@@ -24,7 +24,7 @@ import { standbyOf } from "../../src/operator/webhooks/standby.ts";
 import { Admission, type Attributes } from "./api-server/admission.ts";
 import { type Resource, servedResources, storedName } from "./api-server/resources.ts";
 import { Store, type StoreEvent } from "./api-server/store.ts";
-import { assemblyOf, moduleIsOn, STANDING_IN } from "./configurations.ts";
+import { assemblyOf, moduleIsOn } from "./configurations.ts";
 import { EPOCH, type SimulatedProcess } from "./runtime.ts";
 import { DOMAIN, DRY_RUN, FORGED, WATCHDOG } from "./scenario.ts";
 import { PLACEMENTS, PROTECTED, tenant } from "./tenants.ts";
@@ -320,8 +320,8 @@ function watchAbsence(world: World): () => number {
     standingIn = standby === STANDBY.active ? standingIn + 1_000 : 0;
     // A replica that starts ends it before it is ready.
     hasStoodIn = since !== undefined && (hasStoodIn || standingIn > 0);
-    if (scenario.configuration === STANDING_IN && standby !== undefined)
-      if (forMs > STANDBY_MS && !hasStoodIn)
+    if (hasStandIn(world) && standby !== undefined)
+      if (forMs > STANDBY_MS + blindMs && !hasStoodIn)
         runtime.fail(`no policy stands in, and no replica was ready for ${forMs / 1_000} s`);
       else if (standingIn > Math.max(0, forMs - FALLBACK_AFTER_MS) + EARLY_MS)
         runtime.fail(`policies stand in, and a replica was ready ${forMs / 1_000} s ago`);
@@ -329,6 +329,12 @@ function watchAbsence(world: World): () => number {
   };
   runtime.schedule(1_000, look);
   return () => (since === undefined ? 0 : runtime.now - since);
+}
+
+/** Whether policies of the API server stand in for placement while no replica is ready. */
+function hasStandIn({ configuration }: World): boolean {
+  const settings = at((configuration.modules ?? {}) as JsonObject, "placement");
+  return moduleIsOn(configuration, "placement") && at(settings, "fallback") === "Compiled";
 }
 
 /** Limits and protected nodes stay closed, unless the configuration says otherwise. */

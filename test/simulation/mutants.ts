@@ -255,8 +255,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "opened webhooks are not closed again",
     file: "src/operator/controller/webhook-controller.ts",
-    text: "const opened = openedNote(live);",
-    by: "const opened = openedNote(live);\n    if (opened !== undefined) return false;",
+    text: "if (!this.#supported.isReady) {",
+    by: "if (!this.#supported.isReady || openedNote(live) !== undefined) {",
     found: "no replica is ready",
   },
   // Rollouts between configurations.

@@ -1,6 +1,6 @@
 /**
  * The operator of project-limit in a world of its own: two operator processes with leader election, the controllers of
- * workloads, OpenShift's service CA and cert-manager. Plans crash the operator after each write; transitions move each field of the
+ * workloads, OpenShift's service CA and cert-manager. Plans interrupt the operator after each write; transitions move each field of the
  * custom resource to each of its values and back. After each move the end must be that of a new custom resource with the
  * same spec.
  */
@@ -97,10 +97,15 @@ function pairOf(issuer: Issuer): OwnCertificate {
   return pair;
 }
 
-interface Crash {
+/** What becomes of an operator when its write of this number was processed, before the answer. */
+interface Interruption {
   readonly process: string;
   readonly write: number;
+  readonly how: "crashes" | "is suspended" | "gets no answer";
 }
+
+/** Another operator leads by then. */
+const SUSPENDED_MS = 25_000;
 
 /** The kinds of cert-manager. */
 const CERT_MANAGER: readonly JsonObject[] = ["Certificate", "Issuer"].map((kind) => {
@@ -128,9 +133,10 @@ class OperatorWorld {
   readonly #server: ApiServer;
   readonly #network: Network;
   readonly #trace: (line: string) => void;
+  readonly #leases = new Map<SimulatedProcess, LeaderElection>();
   #pods: readonly OperandPod[] = [];
 
-  constructor(edits: readonly Edit[], crash: Crash | undefined, trace: (line: string) => void) {
+  constructor(edits: readonly Edit[], interruption: Interruption | undefined, trace: (line: string) => void) {
     const { runtime } = this;
     this.#trace = (line) => trace(`${(runtime.now / 1_000).toFixed(4).padStart(9)} ${line}`);
     const schedule = (ms: number, run: () => void) => runtime.schedule(ms, run);
@@ -141,15 +147,15 @@ class OperatorWorld {
     });
     new Controllers(this.store, this.#server, { schedule, delay: () => 100 });
     this.#network = new Network(runtime, [this.#server], this.#trace);
-    let left = crash?.write ?? 0;
+    let left = interruption?.write ?? 0;
     this.#network.onProcessed = ({ process, method, path }) => {
       if (method === "GET" || path.includes("/leases")) return;
-      this.writes.push({ process: process.name, what: `${method} ${path.replace(/\?.*/, "")}` });
-      if (process.name !== crash?.process || --left !== 0) return;
-      process.crash();
-      this.#network.reset(process.name);
-      this.#trace(`${process.name} crashed`);
-      runtime.schedule(1_500, () => this.#start(process.name));
+      const what = `${method} ${path.replace(/\?.*/, "")}`;
+      this.writes.push({ process: process.name, what });
+      for (const [other, lease] of this.#leases)
+        if (other !== process && other.alive && other.run(() => lease.leading))
+          runtime.fail(`${process.name} sends ${what} while ${other.name} leads`);
+      if (process.name === interruption?.process && --left === 0) this.#interrupt(process, interruption.how);
     };
     this.store.subscribe((event) => {
       const why = this.#unanswered(event);
@@ -195,6 +201,26 @@ class OperatorWorld {
   async stable(): Promise<Json> {
     await this.runtime.run(this.runtime.now + STABLE_MS);
     return this.end();
+  }
+
+  #interrupt(process: SimulatedProcess, how: Interruption["how"]): void {
+    const { runtime } = this;
+    const { name } = process;
+    this.#trace(`${name} ${how}`);
+    if (how === "crashes") {
+      process.crash();
+      this.#network.reset(name);
+      runtime.schedule(1_500, () => this.#start(name));
+    } else if (how === "is suspended") {
+      process.freeze();
+      runtime.schedule(SUSPENDED_MS, () => process.thaw(false));
+    } else {
+      const link = this.#network.link(name);
+      link.losesAnswers = true;
+      runtime.schedule(1, () => {
+        link.losesAnswers = false;
+      });
+    }
   }
 
   async #send(method: string, path: string, body?: Json, contentType = "application/json") {
@@ -258,6 +284,7 @@ class OperatorWorld {
           await running;
         },
       });
+      this.#leases.set(process, lease);
       lease.start();
     });
   }
@@ -574,7 +601,7 @@ async function differsFromNew(
   return equal(one, should) ? undefined : differing(one, should);
 }
 
-/** A crash after each write, and the transitions of each field. */
+/** An interruption after each write, and the transitions of each field. */
 export async function operatorPlans(): Promise<readonly Plan[]> {
   for (const issuer of ["ServiceCA", "CertManager", "Own"] as const)
     pairs.set(
@@ -582,22 +609,25 @@ export async function operatorPlans(): Promise<readonly Plan[]> {
       pairs.get(issuer) ?? (await makeCertificate(serviceNames(OPERAND.service, namespace), EPOCH)),
     );
   const reference = await reached(EDITS);
-  const plan = (what: string, edits: readonly Edit[], end: Json, crash?: Crash): Plan => ({
+  const plan = (what: string, edits: readonly Edit[], end: Json, interruption?: Interruption): Plan => ({
     name: `operator: ${what}`,
     check: async (trace) => {
-      const world = await ended(edits, crash, trace);
+      const world = await ended(edits, interruption, trace);
       return world.runtime.failure ?? (equal(world.end(), end) ? undefined : differing(world.end(), end));
     },
   });
-  const crashes = ["operator-a", "operator-b"].flatMap((process) =>
-    reference.writes
-      .filter((one) => one.process === process)
-      .map(({ what }, i) =>
-        plan(`${process} crashes after ${what} (${i + 1})`, EDITS, reference.end(), {
-          process,
-          write: i + 1,
-        }),
-      ),
+  const interruptions = (["crashes", "is suspended", "gets no answer"] as const).flatMap((how) =>
+    ["operator-a", "operator-b"].flatMap((process) =>
+      reference.writes
+        .filter((one) => one.process === process)
+        .map(({ what }, i) =>
+          plan(`${process} ${how} after ${what} (${i + 1})`, EDITS, reference.end(), {
+            process,
+            write: i + 1,
+            how,
+          }),
+        ),
+    ),
   );
   const transitions = Map.groupBy(operatorMoves(), ({ path }) => path);
   // What others have spoiled and deleted is repaired.
@@ -605,7 +635,7 @@ export async function operatorPlans(): Promise<readonly Plan[]> {
   return [
     plan("edits by others", EDITS, unspoiled.end()),
     recreated(),
-    ...crashes,
+    ...interruptions,
     ...[...transitions].map(([path, moves]) => transition(path, moves)),
   ];
 }
@@ -631,11 +661,11 @@ function recreated(): Plan {
 
 async function ended(
   edits: readonly Edit[],
-  crash?: Crash,
+  interruption?: Interruption,
   trace: (line: string) => void = () => undefined,
   endMs = END_MS,
 ): Promise<OperatorWorld> {
-  const world = new OperatorWorld(edits, crash, trace);
+  const world = new OperatorWorld(edits, interruption, trace);
   await world.run(endMs);
   activate(undefined);
   return world;

@@ -1,6 +1,6 @@
 /** A scenario: who calls what, and what breaks, each at its time. Pure data, made from a seed, so that it can be shrunk. */
 import type { Configuration } from "../../src/cli/configuration/configuration.ts";
-import { CONFIGURATIONS, WITHOUT_FALLBACK } from "./configurations.ts";
+import { CONFIGURATIONS, STANDING_IN, WITHOUT_FALLBACK } from "./configurations.ts";
 import { randomStream } from "./runtime.ts";
 
 /** What people and other programs do. `at`: milliseconds from the start. */
@@ -412,6 +412,17 @@ export function scenarioOf(seed: number): Scenario {
         node: "core-1",
       });
   }
+  const servers = Object.fromEntries(processes.map((name) => [name, chance(0.3) ? 1 : 0]));
+  // From numbers of its own, so that the rest of a seed stays as it was.
+  const more = randomStream(`more ${seed}`);
+  if (more() < 0.15)
+    calls.push({
+      at: WARM_UP_MS + Math.floor(more() * activeMs),
+      call: "forge review",
+      user: "ann",
+      name: `${FORGED}${seed}`,
+    });
+  const configuration = chance(0.3) ? WITHOUT_FALLBACK : more() < 0.15 ? STANDING_IN : undefined;
   return {
     seed,
     replicas,
@@ -419,8 +430,8 @@ export function scenarioOf(seed: number): Scenario {
     renewal,
     openable,
     paged,
-    servers: Object.fromEntries(processes.map((name) => [name, chance(0.3) ? 1 : 0])),
-    ...(chance(0.3) ? { configuration: WITHOUT_FALLBACK } : {}),
+    servers,
+    ...(configuration === undefined ? {} : { configuration }),
     clocks,
     calls: calls.toSorted((a, b) => a.at - b.at),
     faults: faults.toSorted((a, b) => a.at - b.at),

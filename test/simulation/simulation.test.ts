@@ -9,11 +9,24 @@ import { MUTANTS } from "./mutants.ts";
 const HEAP = "--max-old-space-size=256";
 
 /** In a process of its own: the simulation replaces clocks and timers. Others go first: it waits for nothing but the processor. */
-async function simulated(
-  ...args: readonly string[]
-): Promise<{ readonly code: number; readonly text: string }> {
-  const main = fileURLToPath(new URL("./main.ts", import.meta.url));
-  const child = spawn(process.execPath, [HEAP, main, ...args], { stdio: ["ignore", "pipe", "pipe"] });
+async function simulated(...args: readonly string[]): Promise<Ended> {
+  return started({}, MAIN, ...args);
+}
+
+interface Ended {
+  readonly code: number;
+  readonly text: string;
+}
+
+const [HOOK = "", MAIN = ""] = ["./mutate.ts", "./main.ts"].map((file) =>
+  fileURLToPath(new URL(file, import.meta.url)),
+);
+
+async function started(env: NodeJS.ProcessEnv, ...args: readonly string[]): Promise<Ended> {
+  const child = spawn(process.execPath, [HEAP, ...args], {
+    env: { ...process.env, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   if (child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_LOW);
   let text = "";
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (data) => (text += String(data)));
@@ -60,13 +73,45 @@ test(
   TIMEOUT_MS,
 );
 
+const EARLY = "a lease is acquired before it has expired";
+
 test(
-  "the simulation finds mistakes in leader election, and shrinks and replays a seed",
+  "the simulation finds a mistake in leader election",
   async () => {
-    const mutant = MUTANTS.find(({ name }) => name === "a lease is acquired before it has expired");
-    const { code, text } = await simulated("--mutant", mutant?.name ?? "", "--seeds", "3");
+    const { code, text } = await simulated("--mutant", EARLY, "--seeds", "3");
     expect(text).toMatch(/seed \d+ failed: .*(leaders|leads)/);
     expect(code, text).toBe(0);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a failing seed is shrunk to few calls and faults, and the line that replays it fails in the same way",
+  async () => {
+    const mistaken = (...args: readonly string[]) =>
+      started({ USHER_MUTANT: EARLY }, "--import", HOOK, MAIN, ...args);
+    const { code, text } = await mistaken("--seed", "1");
+    expect(code, text).toBe(1);
+    const failure = /^seed 1 failed: (.*)$/m.exec(text)?.[1];
+    const [, calls = "", faults = ""] =
+      /^replay: npm run simulate -- --seed 1 --keep-calls "(.*)" --keep-faults "(.*)" --trace$/m.exec(text) ??
+      [];
+    expect(failure, text).toMatch(/leads|leaders/);
+    expect([...calls.split(","), ...faults.split(",")].length, text).toBeLessThanOrEqual(4);
+    const replayed = await mistaken(
+      "--seed",
+      "1",
+      "--keep-calls",
+      calls,
+      "--keep-faults",
+      faults,
+      "--no-shrink",
+    );
+    expect(replayed.code, replayed.text).toBe(1);
+    expect(/^seed 1 failed: (.*)$/m.exec(replayed.text)?.[1]).toMatch(/leads|leaders/);
+    // The mistake is not in usher.
+    const sound = await simulated("--seed", "1", "--keep-calls", calls, "--keep-faults", faults);
+    expect(sound.code, sound.text).toBe(0);
   },
   TIMEOUT_MS,
 );
