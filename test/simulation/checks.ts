@@ -484,7 +484,8 @@ const VITAL_NAMESPACES = ["kube-system", "kube-public", "kube-node-lease", NAMES
 /** A protected node of the control plane. */
 const VITAL_NODE = "core-1";
 
-const POLICIES = ["validatingadmissionpolicies", "validatingadmissionpolicybindings"].map(
+/** The policies of the API server that protect nodes while no replica answers, and their bindings. */
+export const POLICIES = ["validatingadmissionpolicies", "validatingadmissionpolicybindings"].map(
   (one) => `${one}.${HOOKS}`,
 );
 

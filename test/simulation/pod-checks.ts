@@ -8,7 +8,7 @@ import { annotationsOf, labelsOf, nameOf, namespaceOf } from "../../src/core/kub
 import { readProvenance } from "../../src/core/provenance/annotation.ts";
 import { REAPPLY } from "../../src/core/provenance/reapply.ts";
 import type { StoreEvent } from "./api-server/store.ts";
-import { isLeading, LEDGERS, OWNERSHIPS, RULES, wronglyLimited } from "./checks.ts";
+import { isLeading, LEDGERS, OWNERSHIPS, POLICIES, RULES, wronglyLimited } from "./checks.ts";
 import { moduleIsOn } from "./configurations.ts";
 import type { ServerRequest } from "./network.ts";
 import type { Runtime } from "./runtime.ts";
@@ -125,7 +125,7 @@ export function watchPods(world: World): void {
   const { store, runtime } = world;
   const history = new History(world, [
     ...[PLACEMENTS, GUARDS, OVERRIDES, EXCEPTIONS, OWNERSHIPS],
-    ...["namespaces", "nodes", LEDGERS, ...FALLBACK],
+    ...["namespaces", "nodes", LEDGERS, ...POLICIES],
   ]);
   world.history = history;
   store.subscribe((event) => {
@@ -411,18 +411,13 @@ function wrongGrant(override: JsonObject, { reviews }: World): string | undefine
   return is === expected ? undefined : `an override is granted by ${is}, should be ${expected}`;
 }
 
-/** The policies of the API server that protect nodes while no replica answers, and their bindings. */
-const FALLBACK = ["validatingadmissionpolicies", "validatingadmissionpolicybindings"].map(
-  (one) => `${one}.admissionregistration.k8s.io`,
-);
-
 /** Whether policies of the API server refuse this to unauthorised pods of a namespace, as every API server sees them. */
 function isRefusedByFallback(rule: "assign" | "bind", namespace: string, review: Review, history: History) {
   const isRefusing = (object: JsonObject | undefined) =>
     listAt(object, "spec", "validations").length > 0 ||
     (listAt(object, "spec", "validationActions").includes("Deny") &&
       !JSON.stringify(at(object, "spec", "matchResources") ?? null).includes(JSON.stringify(namespace)));
-  return FALLBACK.every((resource) =>
+  return POLICIES.every((resource) =>
     history.seenBy(resource, review).every((state) => isRefusing(state.get(`usher-node-guard-core-${rule}`))),
   );
 }
@@ -511,7 +506,7 @@ function withoutSelectorOfOS(object: JsonObject, review: Review): string | undef
 
 /** Whether a leader that wrote the fallback may have seen nodes that a policy protects. */
 function wroteFallback(review: Review, history: History): boolean {
-  return FALLBACK.some((resource) => {
+  return POLICIES.some((resource) => {
     const written = history.begin(resource, history.oldest(review));
     return history.since(GUARDS, history.oldestAt(written)).some((state) => modeIn(state) === "Enable");
   });

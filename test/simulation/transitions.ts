@@ -275,7 +275,10 @@ export async function transitionPlans(): Promise<readonly Plan[]> {
 
 /** The end of a new installation. */
 async function installed(configuration: Configuration): Promise<Json> {
-  return (await walk([configuration], ["usher-a"])).ends[0] ?? null;
+  const { ends, failure } = await walk([configuration], ["usher-a"]);
+  if (failure !== undefined)
+    throw new Error(`a new installation with ${JSON.stringify(configuration)}: ${failure}`);
+  return ends[0] ?? null;
 }
 
 async function moved(

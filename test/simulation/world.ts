@@ -35,6 +35,7 @@ import type { History } from "./pod-checks.ts";
 import { activate, EPOCH, Runtime, SimulatedProcess } from "./runtime.ts";
 import { type Call, DOMAIN, describe, type Fault, type Scenario, WARM_UP_MS, WATCHDOG } from "./scenario.ts";
 import {
+  ADMIN,
   controlWorkloads,
   INFRA,
   LAB,
@@ -55,7 +56,6 @@ const WATCHDOG_ACCOUNT = {
   username: WATCHDOG_USER,
   groups: ["system:serviceaccounts", "system:authenticated"],
 };
-const ADMIN = { username: "admin", groups: ["system:masters", "system:authenticated"] };
 
 export const LIMITS = "projectrequestlimits.operator.project.openshift.io";
 

@@ -36,8 +36,6 @@ export interface Attributes {
 
 /** A webhook as it is called. */
 export interface WebhookCall {
-  /** `MutatingWebhookConfiguration usher` */
-  readonly configuration: string;
   readonly name: string;
   /** `service` with its path, or `url`; and the `caBundle`. */
   readonly clientConfig: JsonObject;
@@ -65,11 +63,6 @@ interface AdmissionOptions {
   readonly uid: () => string;
 }
 
-interface Webhook {
-  readonly configuration: string;
-  readonly entry: JsonObject;
-}
-
 type Phase = "Mutating" | "Validating";
 
 const REGISTRATION = "admissionregistration.k8s.io";
@@ -88,7 +81,7 @@ export class Admission {
   async mutate(attributes: Attributes, warnings: string[]): Promise<JsonObject | undefined> {
     const hooks = this.#matching("Mutating", attributes.resource);
     let { object } = attributes;
-    const outputs = new Map<Webhook, JsonObject | undefined>();
+    const outputs = new Map<JsonObject, JsonObject | undefined>();
     for (const hook of hooks) {
       const response = await this.#ask(hook, { ...attributes, object }, warnings);
       if (response === undefined) continue;
@@ -96,7 +89,7 @@ export class Admission {
       outputs.set(hook, object);
     }
     for (const [hook, output] of outputs) {
-      const again = stringAt(hook.entry, "reinvocationPolicy") === "IfNeeded" && !equal(output, object);
+      const again = stringAt(hook, "reinvocationPolicy") === "IfNeeded" && !equal(output, object);
       const response = again ? await this.#ask(hook, { ...attributes, object }, warnings) : undefined;
       if (response !== undefined) object = patched(hook, object, response);
     }
@@ -111,20 +104,17 @@ export class Admission {
     for (const result of results) if (result.status === "rejected") throw result.reason;
   }
 
-  #matching(phase: Phase, { group }: Resource): Webhook[] {
+  #matching(phase: Phase, { group }: Resource): JsonObject[] {
     // A webhook must not be able to prevent its own removal.
     if (group === REGISTRATION) return [];
     const resource = `${phase.toLowerCase()}webhookconfigurations.${REGISTRATION}`;
-    return this.#options.view.list(resource).flatMap((configuration) =>
-      listAt(configuration, "webhooks")
-        .filter(isObject)
-        .map((entry) => ({ configuration: `${phase}WebhookConfiguration ${nameOf(configuration)}`, entry })),
-    );
+    return this.#options.view
+      .list(resource)
+      .flatMap((configuration) => listAt(configuration, "webhooks").filter(isObject));
   }
 
   /** The response of a webhook that allows; `undefined` if it is not asked, or failed and is ignored. */
-  async #ask(hook: Webhook, given: Attributes, warnings: string[]): Promise<JsonObject | undefined> {
-    const { entry } = hook;
+  async #ask(entry: JsonObject, given: Attributes, warnings: string[]): Promise<JsonObject | undefined> {
     const name = stringAt(entry, "name") ?? "";
     const closed = stringAt(entry, "failurePolicy") !== "Ignore";
     const attributes = inMatchedVersion(entry, listAt(entry, "rules"), given);
@@ -144,7 +134,6 @@ export class Admission {
     const timeoutMs = 1_000 * Number(at(entry, "timeoutSeconds") ?? 10);
     const clientConfig = (entry["clientConfig"] ?? {}) as JsonObject;
     const answer = await this.#call(review, {
-      configuration: hook.configuration,
       name,
       clientConfig,
       timeoutMs,
@@ -418,7 +407,7 @@ function denial(name: string, status: Json | undefined): Refusal {
 }
 
 function patched(
-  hook: Webhook,
+  hook: JsonObject,
   object: JsonObject | undefined,
   response: JsonObject,
 ): JsonObject | undefined {
@@ -428,6 +417,6 @@ function patched(
   const copy = structuredClone(object);
   const [problem] = applyPatch(copy, operations).filter((one) => one !== null);
   if (problem !== undefined)
-    throw internalError(`webhook ${stringAt(hook.entry, "name")}: invalid patch: ${problem.message}`);
+    throw internalError(`webhook ${stringAt(hook, "name")}: invalid patch: ${problem.message}`);
   return copy;
 }

@@ -187,12 +187,6 @@ describe("reads", () => {
     expect(await get("?resourceVersion=0")).toBe(200);
     watch.stream.close();
   });
-
-  it("rejects requests by priority and fairness", async () => {
-    const { server } = world({ overload: () => 2 });
-    const answer = await server.handle({ method: "GET", path: "/api/v1/pods" });
-    expect([answer.status, answer.headers["retry-after"]]).toEqual([429, "2"]);
-  });
 });
 
 describe("admission", () => {

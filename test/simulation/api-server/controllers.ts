@@ -28,28 +28,21 @@ export class Controllers {
   readonly #store: Store;
   readonly #server: ApiServer;
   readonly #options: ControllersOptions;
-  readonly #stop: () => void;
   #scheduled = false;
   #running = false;
-  #stopped = false;
 
   constructor(store: Store, server: ApiServer, options: ControllersOptions) {
     this.#store = store;
     this.#server = server;
     this.#options = options;
-    this.#stop = store.subscribe((event) => {
+    store.subscribe((event) => {
       if (concerns(event)) this.#later();
     });
     this.#later();
   }
 
-  stop(): void {
-    this.#stopped = true;
-    this.#stop();
-  }
-
   #later(delayMs = this.#options.delay?.() ?? 10): void {
-    if (this.#scheduled || this.#stopped) return;
+    if (this.#scheduled) return;
     this.#scheduled = true;
     this.#options.schedule(delayMs, () => {
       this.#scheduled = false;
@@ -62,7 +55,6 @@ export class Controllers {
     this.#running = true;
     let failed = false;
     for (const step of this.#steps()) {
-      if (this.#stopped) return;
       const { status } = await step();
       // An object that is gone, or has changed, is looked at again after its next event.
       if (status >= 400 && status !== 404 && status !== 409) failed = true;

@@ -128,10 +128,3 @@ export function tooLargeVersion(wanted: number, current: number): Refusal {
   const causes = [{ reason: "ResourceVersionTooLarge", message: "Too large resource version" }];
   return refusal(504, "Timeout", message, { causes, retryAfterSeconds: 1 });
 }
-
-/** Priority and fairness: the request's queue is full. */
-export function tooManyRequests(seconds: number): Refusal {
-  return new Refusal(429, "Too many requests, please try again later.\n", {
-    "retry-after": String(seconds),
-  });
-}

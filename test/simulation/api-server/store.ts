@@ -42,10 +42,6 @@ export class Store {
   }
 
   /** Since the last compaction. */
-  get events(): readonly StoreEvent[] {
-    return this.#events;
-  }
-
   eventsAfter(revision: number): readonly StoreEvent[] {
     let low = 0;
     let high = this.#events.length;
