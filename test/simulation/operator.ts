@@ -71,7 +71,13 @@ const READY_MS = 4_000;
 const PODS = 2;
 
 const WORKLOAD = `/apis/apps/v1/namespaces/${namespace}/daemonsets/${OPERAND.name}`;
+const SERVICE = `/api/v1/namespaces/${namespace}/services/${OPERAND.service}`;
 const WEBHOOK = `/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/${OPERAND.webhook}`;
+
+/** The same keys with other values. */
+function others(labels: Readonly<Record<string, string>>): JsonObject {
+  return Object.fromEntries(Object.keys(labels).map((key) => [key, "other"]));
+}
 
 const EDITS: readonly Edit[] = [
   { at: 18_000, spec: { ...SPEC, limits: [{ groups: ["tenants"], maxProjects: 3 }] } },
@@ -80,8 +86,14 @@ const EDITS: readonly Edit[] = [
     spoil: { path: WORKLOAD, patch: { spec: { template: { spec: { serviceAccountName: "other" } } } } },
   },
   { at: 36_000, remove: WEBHOOK },
+  // Nothing else in the plan changes by it: only a look at each object finds it.
+  {
+    at: 66_000,
+    spoil: { path: SERVICE, patch: { spec: { selector: others(OPERAND.podLabels) } } },
+  },
 ];
-const END_MS = 70_000;
+/** Another operator leads after the last edit, and has looked at each object. */
+const END_MS = 105_000;
 /** A certificate is used two minutes after its CA was published. */
 const STABLE_MS = 150_000;
 

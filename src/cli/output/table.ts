@@ -99,7 +99,8 @@ function wrapped(cell: string, width: number): string[] {
   while (rest.length > width) {
     const space = rest.lastIndexOf(" ", width);
     const sign = [...rest.slice(0, width).matchAll(/[/.,:=-](?=\w|$)/g)].at(-1)?.index ?? 0;
-    const cut = space > INDENT.length ? space : sign + 1 > width / 2 ? sign + 1 : width;
+    const indent = lines.length === 0 ? 0 : INDENT.length;
+    const cut = space > indent ? space : sign + 1 > width / 2 ? sign + 1 : width;
     lines.push(rest.slice(0, cut));
     rest = `${INDENT}${rest.slice(cut).trimStart()}`;
   }
