@@ -537,15 +537,14 @@ export const MUTANTS: readonly Mutant[] = [
     text: "repairs.isInVain(wanted, live) || !may()) return;",
     by: "repairs.isInVain(wanted, live)) return;",
     found:
-      "usher-b is suspended before PATCH /apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/usher-node-guard-core-assign (26)",
+      "usher-b is suspended before PATCH /apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/usher-node-guard-core-assign (28)",
   },
   {
     name: "the CA is dropped when the next certificate is used",
     file: "src/operator/certificates/certificate-plan.ts",
     text: "return { ...record, current: next, next: undefined, previous: current?.ca };",
     by: "return { ...record, current: next, next: undefined, previous: undefined };",
-    found:
-      "usher-b is suspended before PATCH /apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/usher-node-guard-core-assign (28)",
+    found: "the certificate is renewed",
   },
   {
     name: "the backoff of an item is not forgotten when it succeeds",
