@@ -85,8 +85,12 @@ describeCluster("the dashboard's process on a cluster", (cluster) => {
         return true;
       });
       expect(await dashboard.get<Model.NodeMap>("/api/map")).toMatchObject({ nodes: [], whole: true });
-      expect(await dashboard.get("/api/decisions")).toMatchObject({
-        note: expect.stringMatching(/can't be read/),
+      // Events are read apart from everything else.
+      await eventually("what can't be read of decisions", async () => {
+        expect(await dashboard.get("/api/decisions")).toMatchObject({
+          note: expect.stringMatching(/can't be read/),
+        });
+        return true;
       });
     } finally {
       await dashboard.stop();
