@@ -217,8 +217,8 @@ const STANDBY_MS = FALLBACK_AFTER_MS + 5_000;
 const SEEN_READY_MS = 40_000;
 
 /**
- * While no replica is ready, entries change in nothing but their address, none is added, and none is removed that has a hook
- * of the stored policies. `absence`: for how long none was.
+ * While no replica is ready, entries change in nothing but their address, or become fail-open; none is added, and none is
+ * removed that has a hook of the stored policies. `absence`: for how long none was.
  */
 function changedWithoutReplica(
   { type, object, previous, key }: StoreEvent,
@@ -228,13 +228,16 @@ function changedWithoutReplica(
   if (type === "DELETED" || absence() <= SEEN_READY_MS) return undefined;
   const entries = (configuration: JsonObject | undefined) =>
     new Map(
-      listAt(configuration, "webhooks").map((entry) => [
-        stringAt(entry, "name") ?? "",
-        JSON.stringify({ ...(entry as JsonObject), clientConfig: null }),
-      ]),
+      listAt(configuration, "webhooks").map((entry) => [stringAt(entry, "name") ?? "", entry as JsonObject]),
     );
   const [before, after] = [entries(previous), entries(object)];
-  const changed = [...after].find(([name, entry]) => before.get(name) !== entry)?.[0];
+  const rest = (entry: JsonObject | undefined) =>
+    JSON.stringify({ ...entry, clientConfig: null, failurePolicy: null });
+  const isClosed = (entry: JsonObject | undefined) => entry?.["failurePolicy"] !== "Ignore";
+  const changed = [...after].find(([name, entry]) => {
+    const was = before.get(name);
+    return was === undefined || rest(was) !== rest(entry) || (isClosed(entry) && !isClosed(was));
+  })?.[0];
   const removed = [...before.keys()].filter((name) => !after.has(name));
   const due = removed.length === 0 ? [] : dueWebhooks(storedAssembly(world));
   const hooks = new Set(due.flatMap((one) => listAt(one, "webhooks").flatMap(hookNames)));

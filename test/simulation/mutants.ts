@@ -498,8 +498,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "a leader that is not ready drops entries whose hooks are grouped otherwise now",
     file: "src/operator/webhooks/deviation.ts",
-    text: "if (!isObject(entry) || !hookNames(entry).some((name) => hooks.has(name))) return [];",
-    by: 'if (!isObject(entry) || !entries.some((one) => at(one, "name") === entry["name"])) return [];',
+    text: "const of = entries.filter((one) => hookNames(one).some((name) => hooks.includes(name)));",
+    by: 'const of = entries.filter((one) => at(one, "name") === at(entry, "name"));',
     found: "no replica is ready, and policies are written meanwhile",
   },
   {

@@ -9,6 +9,7 @@ import {
   withPublishedBundle,
   withStoredEntries,
 } from "./deviation.ts";
+import { openableEntries } from "./opened.ts";
 
 const OURS = { key: "kubernetes.io/metadata.name", operator: "NotIn", values: ["kube-system"] };
 const ENTRY = {
@@ -191,6 +192,7 @@ test("a configuration of another client is compared except for bundle, path toke
 
 describe("while no replica is ready", () => {
   const TOKEN = "0".repeat(40);
+  const OPEN = { failurePolicy: "Ignore" };
   const entry = (
     hooks: string,
     more: JsonObject = {},
@@ -209,10 +211,16 @@ describe("while no replica is ready", () => {
   test.each<[string, JsonObject[], JsonObject[], JsonObject[]]>([
     ["an entry is called by the current path and bundle", [old("a")], [entry("a")], [entry("a")]],
     [
-      "an open entry stays open, and a closed one closed",
-      [old("a", { failurePolicy: "Ignore" }), old("b")],
-      [entry("a"), entry("b", { failurePolicy: "Ignore" })],
-      [entry("a", { failurePolicy: "Ignore" }), entry("b")],
+      "an open entry stays open",
+      [old("a", { failurePolicy: "Ignore" })],
+      [entry("a")],
+      [entry("a", { failurePolicy: "Ignore" })],
+    ],
+    [
+      "a closed entry is opened if what is wanted of it is open",
+      [old("a.b"), old("c.d")],
+      [entry("a"), entry("b", OPEN), entry("c", OPEN), entry("d", OPEN)],
+      [entry("a.b"), entry("c.d", OPEN)],
     ],
     [
       "an entry covers no more than before",
@@ -242,14 +250,45 @@ describe("while no replica is ready", () => {
     ],
     ["without any hook, no entry stays", [old("a")], [], []],
     [
-      "another address is reverted",
-      [old("a", { clientConfig: { url: "https://example.com/x" } })],
-      [entry("a")],
-      [entry("a")],
+      "another address is reverted, also of hooks that are grouped otherwise now",
+      [
+        old("a", { clientConfig: { url: "https://example.com/x" } }),
+        old("b.c", { clientConfig: { url: "https://x" } }),
+      ],
+      [entry("a"), entry("b"), entry("c")],
+      [entry("a"), entry("b.c")],
     ],
   ])("%s", (_, live, desired, expected) => {
     const result = withStoredEntries(configuration(desired), configuration(live));
     expect(result["webhooks"]).toEqual(expected);
+  });
+
+  test.each([
+    ["an entry stays openable", ["a"], ["a"], "a", "a"],
+    [
+      "an entry whose hooks are grouped otherwise is openable if all of them are",
+      ["a.b"],
+      ["a", "b"],
+      "a,b",
+      "a.b",
+    ],
+    ["an entry with a hook that is to stay closed is not openable", ["a.b"], ["a", "b"], "a", ""],
+    ["an entry that is not wanted is not openable", ["a", "b"], ["b"], "b", "b"],
+  ])("%s", (_, live, desired, marked, expected) => {
+    const mark = (names: string) =>
+      ["", ...names.split(",")].flatMap((one) => (one === "" ? [] : [`${one}.usher.dev`])).join(",");
+    const annotations = { "usher.dev/openable": mark(marked), ours: "1" };
+    const result = withStoredEntries(
+      configuration(
+        desired.map((one) => entry(one)),
+        { annotations },
+      ),
+      configuration(live.map((one) => old(one))),
+    );
+    expect(result["metadata"]).toMatchObject({
+      annotations: { "usher.dev/openable": mark(expected), ours: "1" },
+    });
+    expect(openableEntries(result)).toEqual(expected === "" ? [] : [mark(expected)]);
   });
 
   test("a standby stays as it is", () => {

@@ -4,6 +4,7 @@ import { byText } from "../../core/order.ts";
 import { fieldPath, type Path } from "../../core/path.ts";
 import { trusts } from "../certificates/certificate-record.ts";
 import type { InjectedBundle } from "../certificates/webhook-certificates.ts";
+import { openableNames, withOpenable } from "./opened.ts";
 import { withStandbyOf } from "./standby.ts";
 
 /**
@@ -91,27 +92,39 @@ export function withInjectedBundle(
 }
 
 /**
- * A webhook configuration while no replica is ready: its entries stay as they are stored, so that none is opened, becomes
- * fail-closed or covers more, whatever policies ask for meanwhile. Only what keeps replicas from becoming ready changes:
- * hooks that nothing wants any more are withdrawn, and the others are called by the current path and bundle.
+ * A webhook configuration while no replica is ready: its entries stay as they are stored, so that none becomes fail-closed
+ * or covers more, whatever policies ask for meanwhile. What keeps replicas from becoming ready changes: an entry of which
+ * nothing is wanted any more is removed, and the others are called by the current path and bundle. So does what locks the
+ * cluster: an entry becomes fail-open if what is wanted of it is, and the watchdog may open what it might open of it.
  */
 export function withStoredEntries(wanted: JsonObject, live: JsonObject): JsonObject {
   const entries = listAt(wanted, "webhooks");
-  const hooks = new Set(entries.flatMap(hookNames));
-  const paths = entries.map(calledPath);
-  const called = new Set(paths.flatMap(({ names }) => names));
-  const webhooks = listAt(live, "webhooks").flatMap((entry) => {
-    if (!isObject(entry) || !hookNames(entry).some((name) => hooks.has(name))) return [];
-    const names = calledPath(entry).names.filter((name) => called.has(name));
-    const one = entries.find((other) => at(other, "name") === entry["name"]) ?? entries[0];
-    const clientConfig = at(one, "clientConfig") as JsonObject;
-    const path = [...calledPath(one).head, ...names].join("/");
-    // An edited address names no hook.
-    const service =
-      names.length === 0 ? {} : { service: { ...(at(clientConfig, "service") as JsonObject), path } };
-    return [{ ...entry, clientConfig: { ...clientConfig, ...service } }];
+  const openable = openableNames(wanted);
+  const kept = listAt(live, "webhooks").flatMap((entry) => {
+    const hooks = hookNames(entry);
+    // Hooks are grouped otherwise by other policies.
+    const of = entries.filter((one) => hookNames(one).some((name) => hooks.includes(name)));
+    return isObject(entry) && of[0] !== undefined ? [{ entry, of, first: of[0] }] : [];
   });
-  return { ...withStandbyOf(live, wanted), webhooks };
+  const webhooks = kept.map(({ entry, of, first }) => {
+    const isOpen = of.every((one) => at(one, "failurePolicy") === "Ignore");
+    const { head, names } = calledPath(first);
+    const due = [...names, ...of.slice(1).flatMap((one) => calledPath(one).names)];
+    const asked = calledPath(entry).names.filter((name) => due.includes(name));
+    // An edited address names no hook.
+    const called = asked.length === 0 ? due : asked;
+    const clientConfig = at(first, "clientConfig") as JsonObject;
+    const service = at(clientConfig, "service") as JsonObject;
+    const path = [...head, ...new Set(called)].join("/");
+    return {
+      ...entry,
+      clientConfig: { ...clientConfig, service: { ...service, path } },
+      ...(isOpen ? { failurePolicy: "Ignore" } : {}),
+    };
+  });
+  const isOpenable = (one: Json) => openable.has(stringAt(one, "name") ?? "");
+  const names = kept.flatMap(({ entry, of }) => (of.every(isOpenable) ? [String(entry["name"])] : []));
+  return { ...withOpenable(withStandbyOf(live, wanted), names), webhooks };
 }
 
 /** The hooks of an entry, which are its name: `placement.pod-os.usher.dev`. */

@@ -51,9 +51,17 @@ export function annotationPath(name: string): string {
   return `/metadata/annotations/${name.replace("/", "~1")}`;
 }
 
-function openableNames(live: JsonObject): Set<string> {
+/** The entries that replicas marked. */
+export function openableNames(live: JsonObject): Set<string> {
   const text = stringAt(live, "metadata", "annotations", OPENABLE_ANNOTATION) ?? "";
   return new Set(text.split(",").filter((name) => name !== ""));
+}
+
+/** The configuration with these entries marked. */
+export function withOpenable(configuration: JsonObject, names: readonly string[]): JsonObject {
+  const metadata = (configuration["metadata"] ?? {}) as JsonObject;
+  const annotations = { ...(metadata["annotations"] as JsonObject), [OPENABLE_ANNOTATION]: names.join(",") };
+  return { ...configuration, metadata: { ...metadata, annotations } };
 }
 
 export function deploymentPath(namespace: string): string {

@@ -149,6 +149,24 @@ test("a starting replica sees which registered hooks it does not know, with any 
   expect(unsupportedHooks([undefined, {}], [])).toEqual([]);
 });
 
+test("whether a replica is ready is that of the last look at the endpoints, whatever else can't be read", async () => {
+  const server = new TestApiServer();
+  const supported = supportedHooks(server.client);
+  expect(supported.isReady).toBe(false);
+  server.put(SLICE, { endpoints: [endpoint("one", "ready")] });
+  const usual = server.fault;
+  const failing = (part: string) => {
+    server.fault = async (_method, path, ...rest) =>
+      path.includes(part) ? answerOf(500, {}) : usual?.(_method, path, ...rest);
+  };
+  failing("configmaps");
+  await supported.refresh();
+  expect(supported.isReady).toBe(true);
+  failing("endpointslices");
+  await supported.refresh();
+  expect(supported.isReady).toBe(false);
+});
+
 describe("calls may have failed", () => {
   /** `r` is ready, `d` is drained, `n` is neither. */
   const seen = (pods: string, version: string): ServiceEndpoints => ({

@@ -28,6 +28,7 @@ export class SupportedHooks {
   readonly #options: SupportedHooksOptions;
   #serving: ReadonlyMap<string, Announced> = new Map();
   #endpoints: ServiceEndpoints | undefined;
+  #isReady = false;
   /** When calls last failed, as announced by replicas. */
   #failures: ReadonlySet<string> = new Set();
 
@@ -55,7 +56,9 @@ export class SupportedHooks {
     const { client, namespace, service, replica } = this.#options;
     // Endpoints first: a replica announces its hooks before it serves, so one that serves and has no announcement is
     // silent.
+    this.#isReady = false;
     const found = await serviceEndpoints(client, namespace, service);
+    this.#isReady = found.endpoints.some(({ ready }) => ready);
     const items = await listAll(client, collectionOf(namespace), { labelSelector: `${HOOKS_LABEL}=true` });
     const announced = new Map(items.map((item) => [nameOf(item), hooksIn(item)]));
     const serving = new Map<string, Announced>();
@@ -74,9 +77,9 @@ export class SupportedHooks {
     return failed;
   }
 
-  /** Whether the Service has a ready endpoint, as far as known: nothing is registered or closed before that. */
+  /** Whether the Service has a ready endpoint, by the last look; false if it failed. Nothing is registered or closed before that. */
   get isReady(): boolean {
-    return this.#endpoints?.endpoints.some(({ ready }) => ready) === true;
+    return this.#isReady;
   }
 
   /** Whether all of them answer it. A replica that does not know the hook responds 404, and the hook's failure mode decides. */
