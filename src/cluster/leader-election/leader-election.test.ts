@@ -159,6 +159,20 @@ test("a leader keeps leading while others edit its lease before each renewal", a
   await lease.stop();
 });
 
+test("a lease that can't be written although it is held is reported, and written again at the next attempt only", async () => {
+  const server = new TestApiServer();
+  const events: string[] = [];
+  const lease = candidate(server, "a", events, { ...TIMES, renewMs: 20, renewDeadlineMs: 400, retryMs: 100 });
+  await until(() => lease.leading);
+  server.fault = (method) => (method === "PUT" ? refuse(409, "Conflict", "usher") : undefined);
+  const began = performance.now();
+  await until(() => events.includes("a ends"));
+  // Three in a row, a tenth of a second apart.
+  expect(server.count("PUT 409")).toBeLessThanOrEqual(3 * (3 + (performance.now() - began) / 75));
+  expect(events).toContain("lease usher: the API server answered 409: refused: Conflict");
+  await lease.stop();
+});
+
 test("a deleted lease is created again by its leader, and no other candidate leads meanwhile", async () => {
   const server = new TestApiServer();
   const events: string[] = [];

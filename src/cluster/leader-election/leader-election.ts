@@ -44,6 +44,9 @@ interface LeaderElectionOptions {
   readonly random?: () => number;
 }
 
+/** Writes in a row that conflict although the lease is this candidate's, or missing: others edit it at the same moment. */
+const ATTEMPTS = 3;
+
 /**
  * A candidate of leader election by a coordination.k8s.io/v1 Lease. Releases the lease when stopped, so that a successor need not wait
  * for its expiry.
@@ -146,7 +149,7 @@ export class LeaderElection {
     return leaseStep(this.#state, this.#clock());
   }
 
-  async #write(step: Extract<LeaseStep, { step: "write" }>): Promise<boolean> {
+  async #write(step: Extract<LeaseStep, { step: "write" }>, attempt = 1): Promise<boolean> {
     const sent = this.#clock();
     const { resourceVersion, transitions, acquires } = step;
     const time = microTime((this.#options.wallClock ?? Date.now)());
@@ -182,7 +185,10 @@ export class LeaderElection {
     const found = await this.#read();
     if (typeof found === "string") return this.#report(found);
     const then = this.#observe(found);
-    return then.step === "write" && (await this.#write(then));
+    if (then.step === "read" || this.#stop.signal.aborted) return false;
+    return attempt < ATTEMPTS
+      ? this.#write(then, attempt + 1)
+      : this.#report(responseMessage(`lease ${this.#options.name}`, response));
   }
 
   /** Calls back on changes of leadership. */
