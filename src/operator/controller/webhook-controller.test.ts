@@ -53,6 +53,28 @@ test("once calls to a registered webhook may have failed, its path counts as exp
   await vi.waitFor(() => expect(next.shown).toHaveLength(1), 10_000);
 });
 
+test.each(["deleted", "emptied"])(
+  "the path of webhooks that were %s while no replica was ready counts as exposed, too",
+  async (how) => {
+    const run = running();
+    run.controller.start();
+    await vi.waitFor(() => expect(run.server.objects.has(VALIDATING)).toBe(true), 10_000);
+    await rounds(run, 2);
+    run.server.put(SLICE, { endpoints: [{ conditions: { ready: false } }] });
+    for (const path of [MUTATING, VALIDATING])
+      if (how === "deleted") run.server.objects.delete(path);
+      else run.server.put(path, { ...run.server.objects.get(path), webhooks: [] });
+    await rounds(run, 2);
+    const before = run.shown.length;
+    run.server.put(SLICE, { endpoints: [{ conditions: { ready: true } }] });
+    await vi.waitFor(
+      () => expect(listAt(run.server.objects.get(VALIDATING), "webhooks")).toHaveLength(1),
+      10_000,
+    );
+    expect(run.shown.length).toBeGreaterThan(before);
+  },
+);
+
 test("they follow the policies and the bundle, and are not written if they are as desired", async () => {
   const run = running();
   run.controller.start();

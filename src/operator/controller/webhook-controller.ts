@@ -58,6 +58,8 @@ export class WebhookController {
   #trust: TrustSeen = "not yet";
   /** Calls may have failed and exposed the paths. */
   #callsFailed = false;
+  /** API servers have known a path. If entries are removed, they are written again with the same one. */
+  #hadEntries = false;
   /** The desired webhooks when the stored ones were last equal or made equal. */
   #reconciled: readonly JsonObject[] | undefined;
 
@@ -148,9 +150,8 @@ export class WebhookController {
         failures.push(error);
       }
     }
-    // Only the path of a stored entry is called, and exposed.
-    if (this.#callsFailed && stored.some((one) => listAt(one, "webhooks").length > 0))
-      this.#options.certificates.pathsShown();
+    this.#hadEntries ||= stored.some((one) => listAt(one, "webhooks").length > 0);
+    if (this.#callsFailed && this.#hadEntries) this.#options.certificates.pathsShown();
     this.#callsFailed &&= failures.length > 0;
     if (failures.length > 0) throw failures[0];
     this.#trust = this.#trustFrom(stored);
