@@ -190,9 +190,13 @@ function watchWrites({ store, runtime, pods }: World, mayHaveTwoLeaders: () => b
 /** Drift is repaired two workloads at a time, every ten seconds by a clock that may be fast. */
 const REPAIRS_MS = 9_000;
 
-/** Each repair may roll out a workload: their rate is bounded. */
-function watchRepairs({ network, runtime }: World): void {
+/** Each repair may roll out a workload: their rate is bounded, for each time of leading. */
+function watchRepairs({ network, runtime, store }: World): void {
   const repairs = new Map<SimulatedProcess, number[]>();
+  store.subscribe(({ resource, type, key }) => {
+    // A leader whose lease was deleted begins again.
+    if (resource === LEASES && type === "ADDED" && key.startsWith(NAMESPACE)) repairs.clear();
+  });
   const before = network.onProcessed;
   network.onProcessed = (processed) => {
     const { process, method, path, response } = processed;
